@@ -1,0 +1,59 @@
+# OmniGraph. `make` alone lists what there is. Everything runs in a private environment, .venv, made from nothing but python3.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SAY     = printf '\033[1m%s\033[0m\n'
+PIP     = $(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar off --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check quick bench format docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/run.stamp ## set up and show the main job, end to end
+	@$(BIN)/python examples/demo.py
+
+test: check ## every check and every test
+	@$(SAY) "Tests"
+	@$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/dev.stamp ## ruff, mypy --strict, import layers
+	@$(SAY) "Style (ruff)"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(SAY) "Types (mypy --strict)"
+	@$(BIN)/mypy
+	@$(SAY) "Layers (import-linter)"
+	@$(BIN)/lint-imports --no-logo
+
+quick: $(VENV)/dev.stamp ## tests without the slow suites
+	@$(BIN)/python -m pytest -n 2 -m "not slow"
+
+bench: $(VENV)/dev.stamp ## benchmarks; results are written to benchmarks/results
+	@$(BIN)/python -m benchmarks
+
+format: $(VENV)/dev.stamp ## let ruff lay out the code
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+docs: $(VENV)/dev.stamp ## regenerate the reference pages
+	@$(BIN)/python docs/generate.py
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(SAY) "Creating the environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; set PYTHON=/path/to/python3")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	@$(SAY) "Installing OmniGraph (about a minute the first time)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp
+	@$(SAY) "Installing the test tools"
+	@$(PIP) --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Benchmarks. `make bench` runs them all and records the results, with machine and date, in `benchmarks/results`."""

@@ -1,0 +1,47 @@
+"""How benchmarks measure: the median of repeated runs, beside a baseline measured in the same run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One number, what it is compared with, and the bound it has to keep."""
+
+    name: str
+    milliseconds: float
+    baseline: str
+    baseline_milliseconds: float
+    bound_milliseconds: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        return self.milliseconds / self.baseline_milliseconds
+
+    @property
+    def within_bound(self) -> bool:
+        return self.bound_milliseconds is None or self.milliseconds <= self.bound_milliseconds
+
+    def to_json(self) -> dict[str, object]:
+        return {**asdict(self), "ratio": round(self.ratio, 2)}
+
+    def __str__(self) -> str:
+        bound = "" if self.bound_milliseconds is None else f", bound {self.bound_milliseconds:g} ms"
+        baseline = f"{self.baseline} ({self.baseline_milliseconds:.3f} ms)"
+        return f"{self.name}: {self.milliseconds:.3f} ms = {self.ratio:.2f} × {baseline}{bound}"
+
+
+def median_ms(run: Callable[[], object], *, repeats: int, warm_up: int = 3) -> float:
+    """Median wall time of a call, in milliseconds."""
+    for _ in range(warm_up):
+        run()
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times)

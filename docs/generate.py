@@ -1,0 +1,170 @@
+"""Writes docs/reference from the code and the benchmark page from the recorded runs. A test fails when they differ."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from omnigraph import errors
+from omnigraph.catalog.check.rules import SCHEMA_RULES, TYPING_RULES
+from omnigraph.catalog.migration.codes import CODES, Family
+from omnigraph.errors import GraphError, exit_code
+from omnigraph.language.lint import LINT_CODES
+from omnigraph.model import limits
+from omnigraph.surfaces.cli.main import cli
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS.parent / "benchmarks" / "results"
+NOTE = "<!-- Written by docs/generate.py: change the code, then run `make docs`. -->"
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its path under docs."""
+    lint = _table("Lint codes", "`omnigraph lint` reports these.", ("code", "meaning"), LINT_CODES.items())
+    problems = "Codes of diagnostics that are not typing rules."
+    typing = "A query that breaks a rule is refused with its number."
+    return {
+        "reference/README.md": _index(),
+        "reference/commands.md": _commands(),
+        "reference/errors.md": _errors(),
+        "reference/limits.md": _limits(),
+        "reference/lint.md": lint,
+        "reference/migration.md": _migration(),
+        "reference/problems.md": _table("Problems in a text", problems, ("code", "meaning"), SCHEMA_RULES.items()),
+        "reference/typing-rules.md": _table("Typing rules", typing, ("rule", "what it asks"), TYPING_RULES.items()),
+        "internals/benchmarks.md": _benchmarks(),
+    }
+
+
+def _index() -> str:
+    entries = {
+        "commands.md": "every command with its options",
+        "errors.md": "every error with its code and exit code",
+        "typing-rules.md": "T1 and on",
+        "problems.md": "problems in schemas and queries",
+        "lint.md": "lint codes",
+        "migration.md": "codes of schema changes",
+        "limits.md": "every limit",
+    }
+    return _page("Reference", "\n".join(f"* [{what}]({page})" for page, what in entries.items()))
+
+
+def _commands() -> str:
+    parts = [f"```text\n{_help(cli, 'omnigraph')}\n```"]
+    for path, command in _walk(cli, "omnigraph"):
+        parts.append(f"## {path}\n\n```text\n{_help(command, path)}\n```")
+    return _page("Commands", "\n\n".join(parts))
+
+
+def _walk(group: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(group, click.Group):
+        return
+    context = click.Context(group, info_name=path)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield f"{path} {name}", command
+        yield from _walk(command, f"{path} {name}")
+
+
+def _help(command: click.Command, path: str) -> str:
+    context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
+    context.help_option_names = ["-h", "--help"]
+    return command.get_help(context).rstrip()
+
+
+def _errors() -> str:
+    rows: list[tuple[str, ...]] = [
+        (f"`{cls.code}`", f"`{cls.__name__}`", _first_line(cls), "yes" if cls.retryable else "no", str(_exit_code(cls)))
+        for cls in _leaves(GraphError)
+    ]
+    tree = inspect.cleandoc(errors.__doc__ or "").split("\n\n")[1]
+    lead = f"```text\n{tree}\n```\n\nEvery error has `code`, `message`, `hint` and `retryable`; `to_dict()` gives them as data."
+    return _page("Errors", f"{lead}\n\n{_rows(('code', 'class', 'meaning', 'retry', 'exit code'), rows)}")
+
+
+def _leaves(cls: type[GraphError]) -> Iterator[type[GraphError]]:
+    for child in cls.__subclasses__():
+        if child.__subclasses__():
+            yield from _leaves(child)
+        else:
+            yield child
+
+
+def _exit_code(cls: type[GraphError]) -> int:
+    return exit_code(cls.__new__(cls))
+
+
+def _first_line(cls: type) -> str:
+    return (inspect.getdoc(cls) or "").splitlines()[0]
+
+
+def _limits() -> str:
+    rows: list[tuple[str, ...]] = []
+    body = ast.parse(inspect.getsource(limits)).body
+    for item, after in itertools.pairwise(body):
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and isinstance(after, ast.Expr):
+            assert isinstance(after.value, ast.Constant)
+            rows.append((f"`{item.target.id}`", f"{getattr(limits, item.target.id):,}", str(after.value.value)))
+    return _page("Limits", _rows(("limit", "value", "of what"), rows))
+
+
+def _migration() -> str:
+    rows: list[tuple[str, ...]] = [
+        (f"`{c.code}`", c.title, c.family.value, c.tier.value, c.severity.value, c.status.value) for c in CODES.values()
+    ]
+    families = ", ".join(f"{f.name} {f.value}" for f in Family)
+    lead = f"Codes that steps of a migration plan can carry. Families: {families}."
+    return _page("Migration codes", f"{lead}\n\n{_rows(('code', 'change', 'family', 'tier', 'severity', 'status'), rows)}")
+
+
+def _benchmarks() -> str:
+    parts = ["Measured by `make bench`, which writes `benchmarks/results`. A ratio is against the baseline of the same run."]
+    for path in sorted(RESULTS.glob("*.json")):
+        record = json.loads(path.read_text())
+        m = record["machine"]
+        parts.append(
+            f"## {path.stem}\n\n{m['date']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}, Python {m['python']}."
+        )
+        rows: list[tuple[str, ...]] = [
+            (r["name"], f"{r['milliseconds']:.2f} ms", f"{r['ratio']:.1f} × {r['baseline']}", _bound(r["bound_milliseconds"]))
+            for r in record["measurements"]
+        ]
+        parts.append(_rows(("what", "median", "ratio", "bound"), rows))
+    return _page("Benchmarks", "\n\n".join(parts))
+
+
+def _bound(milliseconds: float | None) -> str:
+    return "" if milliseconds is None else f"{milliseconds:g} ms"
+
+
+def _table(title: str, lead: str, head: tuple[str, str], entries: Iterable[tuple[str, str]]) -> str:
+    rows: list[tuple[str, ...]] = [(f"`{key}`", text) for key, text in entries]
+    return _page(title, f"{lead}\n\n{_rows(head, rows)}")
+
+
+def _rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _page(title: str, body: str) -> str:
+    return f"{NOTE}\n\n# {title}\n\n{body}\n"
+
+
+def main() -> None:
+    """Write every page."""
+    for name, text in pages().items():
+        (DOCS / name).parent.mkdir(exist_ok=True)
+        (DOCS / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

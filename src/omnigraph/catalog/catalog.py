@@ -1,0 +1,140 @@
+"""The catalog: an accepted schema, ready for lookups by name.
+
+Built once from a `SchemaIR` and never changed. Everything downstream (type checks, storage layout, loading) asks it instead of
+walking the schema again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from omnigraph.catalog.ir import EdgeIR, InterfaceIR, KeyIR, NodeIR, PropertyField, PropertyIR, SchemaIR, shape_of
+from omnigraph.catalog.shape import Constraint, Embed
+from omnigraph.model.types import PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property as the rest of the system sees it."""
+
+    name: str
+    property_id: int
+    type: PropertyType
+    embed: Embed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeType:
+    name: str
+    type_id: int
+    incarnation: int
+    properties: Mapping[str, Property]
+    """By name, in alphabetical order: the physical column order after `id`."""
+    key: tuple[Property, ...]
+    """Key properties in the order of the canonical id (ascending property id); empty when the type has no key."""
+    implements: tuple[str, ...]
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def key_names(self) -> frozenset[str]:
+        return frozenset(p.name for p in self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeType:
+    name: str
+    type_id: int
+    incarnation: int
+    source: str
+    target: str
+    minimum: int
+    maximum: int | None
+    properties: Mapping[str, Property]
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def connects_one_type(self) -> bool:
+        return self.source == self.target
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceType:
+    name: str
+    type_id: int
+    properties: Mapping[str, Property]
+    implementers: tuple[str, ...]
+    """Names of the node types that implement it, sorted."""
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Every type of an accepted schema, by name."""
+
+    ir: SchemaIR
+    nodes: Mapping[str, NodeType]
+    edges: Mapping[str, EdgeType]
+    interfaces: Mapping[str, InterfaceType]
+    _folded_edges: Mapping[str, EdgeType] = field(repr=False)
+
+    @classmethod
+    def of(cls, ir: SchemaIR) -> Catalog:
+        """The catalog of an accepted schema."""
+        shape = shape_of(ir)
+        node_constraints = {n.name: n.constraints for n in shape.nodes}
+        edge_constraints = {e.name: e.constraints for e in shape.edges}
+        nodes = {n.name: _node(n, node_constraints[n.name]) for n in ir.nodes}
+        edges = {e.name: _edge(e, edge_constraints[e.name]) for e in ir.edges}
+        interfaces = {i.name: _interface(i, ir) for i in ir.interfaces}
+        return cls(ir, nodes, edges, interfaces, {name.lower(): edge for name, edge in edges.items()})
+
+    def edge(self, name: str) -> EdgeType | None:
+        """An edge type by its exact name, else by its name in any case."""
+        return self.edges.get(name) or self._folded_edges.get(name.lower())
+
+    @cached_property
+    def edge_spellings(self) -> tuple[str, ...]:
+        """How each edge is best written in a query: the declared name with a small first letter."""
+        return tuple(name[0].lower() + name[1:] for name in self.edges)
+
+    def incident_edges(self, node: str) -> tuple[EdgeType, ...]:
+        """Edge types that touch a node type at either end, by name."""
+        return tuple(edge for _, edge in sorted(self.edges.items()) if node in (edge.source, edge.target))
+
+
+def _properties(properties: tuple[PropertyIR, ...]) -> dict[str, Property]:
+    return {
+        p.name: Property(p.name, p.property_id, p.type, None if p.embed is None else Embed(p.embed.source.name, p.embed.model))
+        for p in properties
+    }
+
+
+def _node(node: NodeIR, constraints: tuple[Constraint, ...]) -> NodeType:
+    properties = _properties(node.properties)
+    key: tuple[Property, ...] = ()
+    for constraint in node.constraints:
+        if isinstance(constraint, KeyIR):
+            names = {f.ref.name for f in constraint.fields if isinstance(f, PropertyField)}
+            key = tuple(sorted((properties[n] for n in names), key=lambda p: p.property_id))
+    implements = tuple(ref.name for ref in node.implements)
+    return NodeType(node.name, node.type_id, node.incarnation, properties, key, implements, constraints)
+
+
+def _edge(edge: EdgeIR, constraints: tuple[Constraint, ...]) -> EdgeType:
+    return EdgeType(
+        edge.name,
+        edge.type_id,
+        edge.incarnation,
+        edge.source.name,
+        edge.target.name,
+        edge.minimum,
+        edge.maximum,
+        _properties(edge.properties),
+        constraints,
+    )
+
+
+def _interface(interface: InterfaceIR, ir: SchemaIR) -> InterfaceType:
+    implementers = sorted(n.name for n in ir.nodes if any(r.type_id == interface.type_id for r in n.implements))
+    return InterfaceType(interface.name, interface.type_id, _properties(interface.properties), tuple(implementers))

@@ -1,0 +1,16 @@
+"""The Arrow schema of each type: `id` (and `src`, `dst` of an edge), then the properties in alphabetical order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.model.arrow import arrow_field
+
+
+def columns_of(type_: NodeType | EdgeType) -> pa.Schema:
+    """The columns of a node or edge type."""
+    implicit = ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
+    fields = [pa.field(name, pa.string(), nullable=False) for name in implicit]
+    fields += [arrow_field(name, type_.properties[name].type) for name in sorted(type_.properties)]
+    return pa.schema(fields)

@@ -1,0 +1,31 @@
+"""Schema migration: what it takes to get from the accepted schema to a desired one.
+
+    codes       the OG-… catalogue
+    steps       the values a plan is made of
+    planner     two IRs in, a plan out
+    render      plans for people
+
+`plan_change` is the whole way for a text: declare, resolve identities, plan.
+"""
+
+from __future__ import annotations
+
+from omnigraph.catalog.declare import declare
+from omnigraph.catalog.identity import Resolution, resolve
+from omnigraph.catalog.ir import SchemaIR
+from omnigraph.catalog.migration.planner import plan
+from omnigraph.catalog.migration.render import render_plan
+from omnigraph.catalog.migration.steps import MigrationPlan, refuse_unsupported
+from omnigraph.language.source import Source
+
+__all__ = ["MigrationPlan", "plan", "plan_change", "refuse_unsupported", "render_plan"]
+
+
+def plan_change(accepted: SchemaIR, desired: Source, *, allow_data_loss: bool = False) -> tuple[MigrationPlan, Resolution]:
+    """The plan for a desired text, and its identities.
+
+    Raises `ParseError` or `SchemaError` for the text and `SchemaIdentityError` for rename hints; an unsupported change is no
+    error here, it is a step of the plan.
+    """
+    resolution = resolve(declare(desired), accepted, domain=accepted.domain)
+    return plan(accepted, resolution.ir, allow_data_loss=allow_data_loss), resolution

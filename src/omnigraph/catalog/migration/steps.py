@@ -1,0 +1,230 @@
+"""The steps a migration plan is made of, one value per kind, and the plan itself.
+
+A step says what changes in the words of the schema; how the data follows is the business of whoever applies it. Names are the
+desired ones, except where a step is about something that goes: a dropped type has only its accepted name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from omnigraph.catalog.canonical_json import Json
+from omnigraph.catalog.declare.names import TypeKind
+from omnigraph.catalog.migration.codes import MigrationCode
+from omnigraph.catalog.shape import Constraint, Note, constraint_json, type_json
+from omnigraph.errors import UnsupportedChange
+from omnigraph.model.types import PropertyType
+
+
+class DropMode(Enum):
+    """What happens to the data of what is dropped."""
+
+    SOFT = "soft"
+    """It leaves the current image; earlier commits still show it."""
+    HARD = "hard"
+    """It is reclaimed from earlier commits too."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddType:
+    type_kind: TypeKind
+    name: str
+
+    def to_json(self) -> dict[str, Json]:
+        return {"kind": "add_type", "type_kind": self.type_kind, "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class RenameType:
+    type_kind: TypeKind
+    old: str
+    new: str
+
+    def to_json(self) -> dict[str, Json]:
+        return {"kind": "rename_type", "type_kind": self.type_kind, "from": self.old, "to": self.new}
+
+
+@dataclass(frozen=True, slots=True)
+class AddProperty:
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    property_type: PropertyType
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "add_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "property_type": type_json(self.property_type),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RenameProperty:
+    type_kind: TypeKind
+    type_name: str
+    old: str
+    new: str
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "rename_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "from": self.old,
+            "to": self.new,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    type_kind: TypeKind
+    type_name: str
+    constraint: Constraint
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "add_constraint",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "constraint": constraint_json(self.constraint),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendEnum:
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    added_values: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "extend_enum",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "added_values": list(self.added_values),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTypeMetadata:
+    type_kind: TypeKind
+    name: str
+    annotations: tuple[Note, ...]
+    """All the descriptions and instructions there will be."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "update_type_metadata",
+            "type_kind": self.type_kind,
+            "name": self.name,
+            "annotations": [note.to_json() for note in self.annotations],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePropertyMetadata:
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    annotations: tuple[Note, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "update_property_metadata",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "annotations": [note.to_json() for note in self.annotations],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DropType:
+    type_kind: TypeKind
+    name: str
+    mode: DropMode
+
+    def to_json(self) -> dict[str, Json]:
+        return {"kind": "drop_type", "type_kind": self.type_kind, "name": self.name, "mode": self.mode.value}
+
+
+@dataclass(frozen=True, slots=True)
+class DropProperty:
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    mode: DropMode
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "drop_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "mode": self.mode.value,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`unsupported_change`: a difference that no step can carry out."""
+
+    entity: str
+    reason: str
+    """One sentence: what is not possible, and what to do instead."""
+    code: MigrationCode | None = None
+
+    @property
+    def message(self) -> str:
+        return self.reason if self.code is None else f"[{self.code}] {self.reason}"
+
+    def to_json(self) -> dict[str, Json]:
+        data: dict[str, Json] = {"kind": "unsupported_change", "entity": self.entity, "reason": self.reason}
+        if self.code is not None:
+            data["code"] = self.code.code
+        return data
+
+
+Step = (
+    AddType
+    | RenameType
+    | AddProperty
+    | RenameProperty
+    | AddConstraint
+    | ExtendEnum
+    | UpdateTypeMetadata
+    | UpdatePropertyMetadata
+    | DropType
+    | DropProperty
+    | Refusal
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationPlan:
+    """The way from the accepted schema to the desired one."""
+
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Refusal))
+
+    @property
+    def supported(self) -> bool:
+        return not self.refusals
+
+    def to_json(self) -> dict[str, Json]:
+        return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}
+
+
+def refuse_unsupported(plan: MigrationPlan) -> None:
+    """Raise `UnsupportedChange` with the first step that cannot be applied, if there is one."""
+    if not plan.supported:
+        raise UnsupportedChange(plan.refusals[0].message)

@@ -1,0 +1,278 @@
+"""Every error OmniGraph raises, in one tree.
+
+    GraphError
+    ├── LanguageError               a text is wrong; `.diagnostics` says where
+    │   ├── ParseError              parse_error             grammar of `.pg` or `.gq`
+    │   ├── SchemaError             schema_error            a schema that parses but contradicts itself
+    │   └── TypeCheckError          type_error              a query that parses but does not fit its schema
+    ├── SchemaChangeError           a schema that cannot follow the accepted one
+    │   ├── SchemaIdentityError     schema_identity         rename hints or stored identities do not resolve
+    │   └── UnsupportedChange       unsupported_change      the migration plan has a step that cannot be applied
+    ├── InputError                  the request is well-formed, its values are not
+    │   ├── UsageError              usage                   arguments that do not fit together
+    │   ├── ParameterError          parameter               a query parameter is missing or has the wrong type
+    │   ├── MixedMutationError      mixed_mutation          insert/update and delete in one query
+    │   ├── KeyValueError           key_value               a value that cannot be part of an entity id
+    │   ├── QueryError              query_error             a query that cannot be evaluated on this data
+    │   └── ValidationError         validation_failed       rows that break the schema; `.violations` lists them
+    ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
+    ├── AlreadyExists               already_exists          the name is taken
+    ├── ConflictError               somebody else got there first
+    │   ├── KeyConflict             key_conflict            an entity with this id exists
+    │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
+    │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
+    │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
+    ├── ResourceLimit               resource_limit          a stated limit would be exceeded
+    ├── HistoryReclaimed            history_reclaimed       the commit exists no longer: cleanup removed it
+    ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
+    └── StorageError                storage_error           the store failed or holds something unexpected
+
+A leaf carries three things a program can rely on: a stable `code`, a `hint` for the person (what to do next), and `retryable`
+(the same call may succeed later without any change). `EXIT_CODES` maps codes to process exit codes; everything not listed
+there exits with 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol
+
+
+class Located(Protocol):
+    """What a language error knows of each problem: its code, its text, and how to show it under the source line."""
+
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def render(self, *, colour: bool = False) -> str: ...
+
+    def to_dict(self) -> dict[str, object]: ...
+
+
+class GraphError(Exception):
+    """Base of every error raised by OmniGraph. Catch this to catch them all."""
+
+    code: ClassVar[str] = "graph_error"
+    retryable: ClassVar[bool] = False
+    default_hint: ClassVar[str] = ""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = self.default_hint if hint is None else hint
+
+    def to_dict(self) -> dict[str, object]:
+        """The error as JSON-ready data."""
+        data: dict[str, object] = {"error": self.message, "code": self.code, "retryable": self.retryable}
+        if self.hint:
+            data["hint"] = self.hint
+        return data
+
+
+class LanguageError(GraphError):
+    """One or more problems in a text. `diagnostics` is never empty and is in source order of discovery."""
+
+    code = "language_error"
+
+    def __init__(self, diagnostics: Sequence[Located], *, hint: str | None = None) -> None:
+        self.diagnostics: tuple[Located, ...] = tuple(diagnostics)
+        first = self.diagnostics[0].summary
+        more = len(self.diagnostics) - 1
+        super().__init__(first if more == 0 else f"{first} (and {more} more)", hint=hint)
+
+    def __str__(self) -> str:
+        return "\n\n".join(d.render() for d in self.diagnostics)
+
+    def to_dict(self) -> dict[str, object]:
+        return {**super().to_dict(), "diagnostics": [d.to_dict() for d in self.diagnostics]}
+
+
+class ParseError(LanguageError):
+    """The text does not follow the grammar."""
+
+    code = "parse_error"
+    default_hint = "Fix the marked place; `omnigraph fmt` shows how a valid text is laid out."
+
+
+class SchemaError(LanguageError):
+    """The schema follows the grammar but breaks a rule of the schema language."""
+
+    code = "schema_error"
+    default_hint = "Fix the marked declarations; docs/guide/schema.md explains each rule."
+
+
+class TypeCheckError(LanguageError):
+    """The query follows the grammar but does not fit the schema."""
+
+    code = "type_error"
+    default_hint = "Compare the query with the schema (`omnigraph schema show`)."
+
+
+class SchemaChangeError(GraphError):
+    """The desired schema cannot follow the accepted one."""
+
+    code = "schema_change"
+
+
+class SchemaIdentityError(SchemaChangeError):
+    """Rename hints or stored identities do not resolve."""
+
+    code = "schema_identity"
+    default_hint = "Check the `@rename_from` hints; a rename and a reuse of the freed name need two applies."
+
+
+class UnsupportedChange(SchemaChangeError):
+    """The plan contains a step that cannot be applied to existing data."""
+
+    code = "unsupported_change"
+    default_hint = "Run `omnigraph schema plan` to see every step; split the change or load into a new property."
+
+
+class InputError(GraphError):
+    """Values that do not fit what was asked."""
+
+    code = "input_error"
+
+
+class UsageError(InputError):
+    """Arguments that do not fit together."""
+
+    code = "usage"
+    default_hint = "See `--help`."
+
+
+class ParameterError(InputError):
+    """A query parameter is missing or has the wrong type."""
+
+    code = "parameter"
+    default_hint = "Give every required parameter of the query, with the declared type."
+
+
+class MixedMutationError(InputError):
+    """Rule D2: one query either adds and changes, or deletes."""
+
+    code = "mixed_mutation"
+    default_hint = "Split it into two queries: one with the inserts and updates, one with the deletes."
+
+
+class KeyValueError(InputError):
+    """A value cannot be part of an entity id."""
+
+    code = "key_value"
+    default_hint = "Key values must be present and finite."
+
+
+class QueryError(InputError):
+    """A well-typed query that cannot be evaluated."""
+
+    code = "query_error"
+
+
+class ValidationError(InputError):
+    """Rows that break the schema. `violations` holds every one of them."""
+
+    code = "validation_failed"
+    default_hint = "Nothing was written. Fix the rows listed and run it again."
+
+    def __init__(self, message: str, *, violations: Sequence[object] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.violations = tuple(violations)
+
+
+class NotFound(GraphError):
+    """No such thing."""
+
+    code = "not_found"
+    default_hint = "Check the spelling."
+
+
+class AlreadyExists(GraphError):
+    """The name is taken."""
+
+    code = "already_exists"
+    default_hint = "Choose another name or delete the existing one first."
+
+
+class ConflictError(GraphError):
+    """Somebody else got there first."""
+
+    code = "conflict"
+
+
+class KeyConflict(ConflictError):
+    """An entity with this id exists already."""
+
+    code = "key_conflict"
+    default_hint = "Use mode `merge` to replace existing entities."
+
+
+class ReadSetChanged(ConflictError):
+    """What the write relied on has changed since it was read."""
+
+    code = "read_set_changed"
+    retryable = True
+    default_hint = "Read again and retry."
+
+
+class PreconditionFailed(ConflictError):
+    """The branch is not at the expected commit."""
+
+    code = "precondition_failed"
+    default_hint = "Read the branch again, decide anew, and pass the commit you read."
+
+
+class MergeConflict(ConflictError):
+    """Both sides changed the same thing. `conflicts` lists each case."""
+
+    code = "merge_conflict"
+    default_hint = "Preview with dry_run, then merge with a resolution."
+
+    def __init__(self, message: str, *, conflicts: Sequence[object] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.conflicts = tuple(conflicts)
+
+
+class ResourceLimit(GraphError):
+    """A stated limit would be exceeded."""
+
+    code = "resource_limit"
+    default_hint = "docs/reference/limits.md lists every limit and the way around it."
+
+
+class HistoryReclaimed(GraphError):
+    """The commit was removed by cleanup."""
+
+    code = "history_reclaimed"
+    default_hint = "Read a newer commit, or keep history longer with the cleanup policy or a tag."
+
+
+class UnsupportedFormat(GraphError):
+    """The graph was written by another format version."""
+
+    code = "unsupported_format"
+    default_hint = "Open it with the version that wrote it, or migrate it."
+
+
+class StorageError(GraphError):
+    """The store failed or holds something unexpected."""
+
+    code = "storage_error"
+    retryable = True
+    default_hint = "Check that the store is reachable, then retry."
+
+
+EXIT_CODES: Mapping[str, int] = {
+    UsageError.code: 2,
+    PreconditionFailed.code: 4,
+}
+"""Process exit code per error code; every other error exits with `EXIT_FAILURE`."""
+
+EXIT_FAILURE = 1
+
+
+def exit_code(error: GraphError) -> int:
+    """The process exit code for an error."""
+    return EXIT_CODES.get(error.code, EXIT_FAILURE)

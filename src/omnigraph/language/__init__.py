@@ -1,0 +1,47 @@
+"""The two languages of OmniGraph: `.pg` for schemas, `.gq` for queries. Text in, tree out; no meaning yet.
+
+`parse_schema` and `parse_queries` give the tree or raise `ParseError` with every problem found. `read_schema` and
+`read_queries` give what could be read together with the problems, for editors and linters that want to go on.
+"""
+
+from __future__ import annotations
+
+from omnigraph.errors import ParseError
+from omnigraph.language.diagnostics import Problems
+from omnigraph.language.gq import grammar as gq_grammar
+from omnigraph.language.gq import tree as gq_tree
+from omnigraph.language.mistakes import QUERY_MISTAKES, SCHEMA_MISTAKES
+from omnigraph.language.pg import grammar as pg_grammar
+from omnigraph.language.pg import tree as pg_tree
+from omnigraph.language.reading import read_items
+from omnigraph.language.source import Source
+
+__all__ = ["Source", "parse_queries", "parse_schema", "read_queries", "read_schema"]
+
+
+def read_schema(source: Source) -> tuple[pg_tree.Schema, Problems]:
+    """The declarations that can be read, and the problems of the rest."""
+    items, problems = read_items(source, pg_grammar.declaration, pg_grammar.DECLARATION_START, SCHEMA_MISTAKES)
+    return pg_tree.Schema(tuple(items)), problems
+
+
+def parse_schema(source: Source) -> pg_tree.Schema:
+    """The tree of a `.pg` text."""
+    tree, problems = read_schema(source)
+    if problems:
+        raise ParseError(problems.found)
+    return tree
+
+
+def read_queries(source: Source) -> tuple[gq_tree.QueryFile, Problems]:
+    """The queries that can be read, and the problems of the rest."""
+    items, problems = read_items(source, gq_grammar.query, gq_grammar.QUERY_START, QUERY_MISTAKES)
+    return gq_tree.QueryFile(tuple(items)), problems
+
+
+def parse_queries(source: Source) -> gq_tree.QueryFile:
+    """The tree of a `.gq` text."""
+    tree, problems = read_queries(source)
+    if problems:
+        raise ParseError(problems.found)
+    return tree

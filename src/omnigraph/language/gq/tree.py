@@ -1,0 +1,409 @@
+"""The tree of a `.gq` text: what was written, in the order it was written.
+
+Spans and raw spellings take no part in comparison. Names of variables are kept without their `$`; `_` is the anonymous variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from omnigraph.language.pg.tree import Name
+from omnigraph.language.source import NOWHERE, Span
+from omnigraph.model.types import PropertyType
+
+ANONYMOUS = "_"
+
+
+# ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    value: str
+    raw: str = field(default="", compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    value: int
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    value: float
+    raw: str = field(default="", compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    value: bool
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """`date("…")`; the text is looked at when the query runs."""
+
+    text: String
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DateTime:
+    """`datetime("…")`; the text is looked at when the query runs."""
+
+    text: String
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    items: tuple[Literal, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Literal = String | Integer | Float | Bool | Date | DateTime | List
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`$name`: a bound node or edge, or a parameter."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`$variable.property`."""
+
+    variable: Variable
+    property: Name
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A bare name: refers to `… as name` of the return block."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+class Function(Enum):
+    NOW = "now"
+    NEAREST = "nearest"
+    SEARCH = "search"
+    FUZZY = "fuzzy"
+    MATCH_TEXT = "match_text"
+    BM25 = "bm25"
+    RRF = "rrf"
+
+
+TEXT_TESTS = frozenset({Function.SEARCH, Function.FUZZY, Function.MATCH_TEXT})
+"""Functions that answer yes or no and may stand alone as a clause."""
+
+RANKINGS = frozenset({Function.NEAREST, Function.BM25, Function.RRF})
+"""Functions that order entities by relevance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: Function
+    arguments: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+class AggregateFunction(Enum):
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    function: AggregateFunction
+    argument: Expression
+    distinct: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Expression = Call | Aggregate | Access | Variable | Literal | Alias
+
+
+# ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Operator(Enum):
+    STARTS_WITH = "starts_with"
+    CONTAINS = "contains"
+    GE = ">="
+    LE = "<="
+    NE = "!="
+    GT = ">"
+    LT = "<"
+    EQ = "="
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    left: Expression
+    operator: Operator
+    right: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`x is null`, `x is not null`."""
+
+    operand: Expression
+    negated: bool
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """`x in [a, b]`, `x in $list`."""
+
+    operand: Expression
+    choices: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TextTest:
+    """`search(…)`, `fuzzy(…)` or `match_text(…)` standing alone."""
+
+    call: Call
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Condition, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Condition, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Condition = Comparison | IsNull | Among | TextTest | And | Or
+
+
+# ── clauses ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`property: value`, in an inline match or a mutation."""
+
+    property: Name
+    value: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`$v: Type { property: value, … }`."""
+
+    variable: Variable
+    type: Name
+    matches: tuple[Assignment, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Hops:
+    """`{min,max}`; the maximum is missing when written `{min,}`."""
+
+    minimum: int
+    maximum: int | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with hop bounds before the target."""
+
+    source: Variable
+    edge: Name
+    target: Variable
+    binding: Variable | None = None
+    undirected: bool = False
+    hops: Hops | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    condition: Condition
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Clauses between braces."""
+
+    clauses: tuple[Clause, ...]
+    opening: Span = field(default=NOWHERE, compare=False)
+    closing: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`not { … }`."""
+
+    block: Block
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """`optional { … }`."""
+
+    block: Block
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Clause = Negation | Optional | Binding | Traversal | Filter
+
+
+# ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    expression: Expression
+    alias: Name | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+class Direction(Enum):
+    ASC = "asc"
+    DESC = "desc"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    expression: Expression
+    direction: Direction | None = None
+    """None when not written: ascending."""
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where a `return { … }` or `order { … }` block stands."""
+
+    start: int
+    opening: Span
+    closing: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    match: Block
+    projections: tuple[Projection, ...]
+    distinct: bool = False
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+    match_span: Span = field(default=NOWHERE, compare=False)
+    return_part: Part | None = field(default=None, compare=False)
+    order_part: Part | None = field(default=None, compare=False)
+    limit_span: Span = field(default=NOWHERE, compare=False)
+    offset_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """`where property <op> value`."""
+
+    property: Name
+    operator: Operator
+    value: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    type: Name
+    assignments: tuple[Assignment, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    type: Name
+    assignments: tuple[Assignment, ...]
+    where: Predicate
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    type: Name
+    where: Predicate
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Statement = Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    type: PropertyType
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+class QueryAnnotationKind(Enum):
+    DESCRIPTION = "description"
+    INSTRUCTION = "instruction"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnnotation:
+    kind: QueryAnnotationKind
+    text: String
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    name: Name
+    parameters: tuple[Parameter, ...]
+    annotations: tuple[QueryAnnotation, ...]
+    body: Read | Mutation
+    opening: Span = field(default=NOWHERE, compare=False)
+    closing: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_read(self) -> bool:
+        return isinstance(self.body, Read)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFile:
+    """A whole `.gq` text. Two queries may share a name; asking by name gives the first."""
+
+    queries: tuple[Query, ...] = ()
+
+    def named(self, name: str) -> Query | None:
+        return next((q for q in self.queries if q.name.text == name), None)

@@ -1,0 +1,42 @@
+"""Property types as Arrow types. The only module of `model` that imports pyarrow; import it where columns are handled.
+
+DateTime is `timestamp[ms, UTC]`, not `date64`: Arrow defines `date64` as whole days, so its own validation refuses a time of
+day and its readers drop it. Milliseconds since the epoch in UTC is what is stored either way.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from omnigraph.model.types import PropertyType, Scalar
+
+BLOB_METADATA = {b"lance-encoding:blob": b"true"}
+"""Marks a column whose values are stored aside and fetched on demand."""
+
+_SCALARS: dict[Scalar, pa.DataType] = {
+    Scalar.STRING: pa.string(),
+    Scalar.BLOB: pa.large_binary(),
+    Scalar.BOOL: pa.bool_(),
+    Scalar.I32: pa.int32(),
+    Scalar.I64: pa.int64(),
+    Scalar.U32: pa.uint32(),
+    Scalar.U64: pa.uint64(),
+    Scalar.F32: pa.float32(),
+    Scalar.F64: pa.float64(),
+    Scalar.DATE: pa.date32(),
+    Scalar.DATETIME: pa.timestamp("ms", tz="UTC"),
+}
+
+
+def arrow_type(type_: PropertyType) -> pa.DataType:
+    """The Arrow type of a column. List elements are nullable in Arrow; writing a null element is refused elsewhere."""
+    if type_.scalar is Scalar.VECTOR:
+        return pa.list_(pa.float32(), type_.dimension)
+    scalar = _SCALARS[type_.scalar]
+    return pa.list_(scalar) if type_.is_list else scalar
+
+
+def arrow_field(name: str, type_: PropertyType) -> pa.Field:
+    """A column of this name and type."""
+    metadata = BLOB_METADATA if type_.is_blob else None
+    return pa.field(name, arrow_type(type_), nullable=type_.nullable, metadata=metadata)

@@ -1,0 +1,29 @@
+"""Every limit of OmniGraph, named once. `docs/reference/limits.md` lists them; a test keeps the two equal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_SOURCE_CHARS: Final = 4_194_304
+"""Longest `.pg` or `.gq` text, in characters."""
+
+MAX_NESTING: Final = 64
+"""Deepest nesting of blocks, parentheses, lists and function calls in a text."""
+
+MAX_DIAGNOSTICS: Final = 100
+"""Most problems reported for one text."""
+
+MAX_VECTOR_DIMENSION: Final = 2**31 - 1
+"""Largest dimension of a `Vector(n)`."""
+
+MAX_U32: Final = 2**32 - 1
+"""Largest cardinality or hop bound."""
+
+MAX_I64: Final = 2**63 - 1
+"""Largest integer literal."""
+
+MIN_I64: Final = -(2**63)
+"""Smallest integer literal."""
+
+MAX_U64: Final = 2**64 - 1
+"""Largest `limit` or `offset`, and largest schema identity."""

@@ -1,0 +1,58 @@
+"""`omnigraph lint`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from omnigraph.catalog.linting import LintReport, SchemaSource, lint
+from omnigraph.catalog.opening import offline_catalog
+from omnigraph.language.lint import Severity
+from omnigraph.surfaces.cli.files import read_source
+from omnigraph.surfaces.cli.output import print_json, use_colour
+
+_LABELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARN ", Severity.INFO: "INFO "}
+
+
+@click.command()
+@click.option("--query", "query_path", required=True, metavar="FILE", help="The .gq file to check.")
+@click.option("--schema", "schema_path", required=True, metavar="FILE", help="The .pg file to check it against.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def command(query_path: str, schema_path: str, as_json: bool) -> int:
+    """Check a query file against a schema.
+
+    Every query is parsed and type-checked; problems are shown with their line. Exits with 1 if there is an error; warnings
+    alone are fine.
+
+    \b
+    omnigraph lint --schema schema.pg --query queries/search.gq
+    """
+    catalog = offline_catalog(read_source(schema_path, what="schema file"))
+    report = lint(catalog, read_source(query_path, what="query file"), SchemaSource("file", schema_path))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print(report)
+    return 0 if report.ok else 1
+
+
+def _print(report: LintReport) -> None:
+    colour = use_colour(sys.stderr)
+    for diagnostic in report.diagnostics:
+        click.echo(diagnostic.render(colour=colour) + "\n", err=True)
+    for result in report.results:
+        label = "ERROR" if result.error else "OK   "
+        click.echo(f"{label} query `{result.name}` ({result.kind})" + (f": {result.error}" if result.error else ""))
+        for warning in result.warnings:
+            click.echo(f"WARN  query `{result.name}`: {warning}")
+    for finding in report.findings:
+        click.echo(f"{_LABELS[finding.severity]} {finding.code} {finding.message}")
+    click.echo(
+        f"INFO  Lint complete: {_count(len(report.results), 'query', 'queries')} processed, "
+        f"{_count(report.errors, 'error')}, {_count(report.warnings, 'warning')}, {_count(report.infos, 'info')}"
+    )
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,30 @@
+"""Reading texts from files, with errors that say what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omnigraph.errors import NotFound, UsageError
+from omnigraph.language.source import Source
+
+
+def read_source(path: str, *, what: str) -> Source:
+    """The text of a file, named as the person named it."""
+    try:
+        return Source(Path(path).read_bytes().decode("utf-8"), path)
+    except FileNotFoundError:
+        raise NotFound(f"{what} not found: {path}", hint=_nearby(path)) from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder; give a {what}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", hint="Save it as UTF-8.") from None
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror}", hint="Check the path and its permissions.") from None
+
+
+def _nearby(path: str) -> str:
+    folder, suffix = Path(path).parent, Path(path).suffix
+    if not folder.is_dir():
+        return f"The folder {folder} does not exist."
+    others = sorted(p.name for p in folder.glob(f"*{suffix}"))[:6] if suffix else []
+    return f"In {folder} there is {', '.join(others)}." if others else "Check the spelling."

@@ -1,0 +1,66 @@
+"""A schema as a picture in the terminal: a box per node type, then every edge as an arrow."""
+
+from __future__ import annotations
+
+from rich.columns import Columns
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType, Property
+
+
+def draw(catalog: Catalog, console: Console | None = None) -> None:
+    """Draw a catalog."""
+    console = console or Console()
+    if not catalog.nodes:
+        console.print("(an empty schema)", highlight=False)
+        return
+    console.print(Columns([_box(node) for node in catalog.nodes.values()], padding=(0, 1)))
+    if catalog.edges:
+        console.print(_arrows(catalog))
+
+
+def _box(node: NodeType) -> Panel:
+    body = Table.grid(padding=(0, 1))
+    for prop in node.properties.values():
+        body.add_row(_marked(node, prop), Text(_short(prop), style="dim"))
+    subtitle = Text(", ".join(node.implements), style="italic dim") if node.implements else None
+    content: Group | Text = Group(body) if node.properties else Text("(no properties)", style="dim")
+    return Panel(content, title=Text(node.name, style="bold"), subtitle=subtitle, border_style="cyan", expand=False)
+
+
+def _marked(node: NodeType, prop: Property) -> Text:
+    return Text(f"{prop.name} ⚷", style="bold yellow") if prop in node.key else Text(prop.name)
+
+
+def _short(prop: Property) -> str:
+    spelled = str(prop.type)
+    if prop.type.enum_values is not None and len(spelled) > 28:
+        spelled = f"enum({prop.type.enum_values[0]}, … {len(prop.type.enum_values)})" + ("?" if prop.type.nullable else "")
+    return f"{spelled} ← {prop.embed.source}" if prop.embed is not None else spelled
+
+
+def _arrows(catalog: Catalog) -> Panel:
+    rows = Table.grid(padding=(0, 0))
+    rows.add_column(justify="right", no_wrap=True)
+    rows.add_column(no_wrap=True)
+    rows.add_column(no_wrap=True)
+    rows.add_column()
+    width = max(len(_label(edge)) for edge in catalog.edges.values())
+    for edge in catalog.edges.values():
+        fill = "─" * (width - len(_label(edge)))
+        arrow = Text(f" ──{_label(edge)}{fill}──▶ ", style="green")
+        properties = ", ".join(f"{p.name}: {_short(p)}" for p in edge.properties.values())
+        rows.add_row(
+            Text(edge.source, style="bold"), arrow, Text(edge.target, style="bold"), Text(f"  {properties}", style="dim")
+        )
+    return Panel(rows, title=Text("edges", style="bold"), border_style="green", expand=False)
+
+
+def _label(edge: EdgeType) -> str:
+    if (edge.minimum, edge.maximum) == (0, None):
+        return edge.name
+    most = "" if edge.maximum is None else str(edge.maximum)
+    return f"{edge.name} {edge.minimum}..{most}"

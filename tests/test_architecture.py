@@ -1,0 +1,144 @@
+"""The shape of the code itself: layers, lightness, size, documentation."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pkgutil
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "omnigraph"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+HEAVY = ("lance", "pyarrow", "numpy", "pandas", "pyspark", "fastapi")
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", "--no-cache"]
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def copy_of_the_package(tmp_path: Path) -> Path:
+    shutil.copytree(PACKAGE, tmp_path / "src" / "omnigraph", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_layers_hold(copy_of_the_package: Path) -> None:
+    result = lint_imports(copy_of_the_package)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "statement"),
+    [
+        ("errors.py", "import omnigraph.model.types"),
+        ("model/types.py", "import omnigraph.language.source"),
+        ("language/source.py", "import omnigraph.catalog.shape"),
+        ("language/source.py", "import pyarrow"),
+        ("catalog/shape.py", "import omnigraph.surfaces.cli.output"),
+        ("catalog/shape.py", "import rich"),
+    ],
+)
+def test_a_wrong_import_is_caught(copy_of_the_package: Path, module: str, statement: str) -> None:
+    path = copy_of_the_package / "src" / "omnigraph" / module
+    path.write_text(path.read_text() + f"\n{statement}\n")
+    result = lint_imports(copy_of_the_package)
+    assert result.returncode != 0, result.stdout
+    assert "BROKEN" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["version"],
+        ["lint", "--schema", "examples/company-memory/schema.pg", "--query", "examples/company-memory/queries/search.gq"],
+        [
+            "lint",
+            "--json",
+            "--schema",
+            "examples/company-memory/schema.pg",
+            "--query",
+            "examples/company-memory/queries/beyond.gq",
+        ],
+        ["fmt", "--check", "examples"],
+        ["schema", "show", "examples/company-memory/schema.pg"],
+    ],
+    ids=" ".join,
+)
+def test_light_commands_import_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys; from omnigraph.surfaces.cli.main import run; "
+        f"code = run({arguments!r}); heavy = [m for m in {HEAVY!r} if m in sys.modules]; "
+        "print(heavy, file=sys.stderr); sys.exit(code or bool(heavy))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_modules_are_small() -> None:
+    lines = {path: len(path.read_text().splitlines()) for path in MODULES}
+    assert {str(p): n for p, n in lines.items() if n > 600} == {}
+    assert statistics.median(lines.values()) <= 200
+
+
+def test_no_module_is_called_after_nothing() -> None:
+    vague = {"utils", "util", "helpers", "manager", "core", "base", "common", "misc"}
+    assert [str(p) for p in MODULES if p.stem in vague] == []
+
+
+def test_every_module_says_what_it_owns() -> None:
+    assert [str(p) for p in MODULES if not ast.get_docstring(ast.parse(p.read_text()))] == []
+
+
+def test_public_functions_and_errors_are_documented() -> None:
+    """Functions and exception classes that other modules may use carry a docstring; a dataclass may speak by its fields."""
+    missing = []
+    for path in MODULES:
+        for item in ast.parse(path.read_text()).body:
+            if not isinstance(item, ast.FunctionDef | ast.ClassDef) or item.name.startswith("_"):
+                continue
+            if isinstance(item, ast.ClassDef) and item.decorator_list:
+                continue
+            if ast.get_docstring(item) is None and not _speaks_for_itself(path, item):
+                missing.append(f"{path.relative_to(PACKAGE)}:{item.lineno} {item.name}")
+    assert missing == []
+
+
+def _speaks_for_itself(path: Path, item: ast.FunctionDef | ast.ClassDef) -> bool:
+    closed_set = isinstance(item, ast.ClassDef) and any(getattr(b, "id", "") in ("Enum", "NamedTuple") for b in item.bases)
+    lint_rule = path.parent.name == "rules"  # documented by its module
+    to_json = item.name.endswith("_json")
+    return closed_set or lint_rule or to_json
+
+
+def test_every_module_can_be_imported() -> None:
+    for module in pkgutil.walk_packages(omnigraph.__path__, "omnigraph."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def test_agents_file_has_a_line_for_every_package() -> None:
+    told = re.findall(r"^\| `([\w/.]+)`", (ROOT / "AGENTS.md").read_text(), flags=re.MULTILINE)
+    packages = {p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"} | {"errors.py"}
+    assert packages == set(told)
+
+
+def test_the_repository_names_no_registry() -> None:
+    pattern = re.compile(r"files\.pythonhosted|pypi\.org|registry\.npmjs|repo\d?\.maven")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    texts = [ROOT / name for name in tracked if not name.endswith((".png", ".zip"))]
+    assert [str(p) for p in texts if p.exists() and p != Path(__file__) and pattern.search(p.read_text(errors="ignore"))] == []

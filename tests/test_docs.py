@@ -1,0 +1,153 @@
+"""Documentation that cannot drift: every code block runs, every link leads somewhere, the reference is what the code says.
+
+What is done with a block depends on its language:
+
+    pg        declared; `pg file=x.pg` also saves it, `pg broken` must be refused
+    gq        checked against the latest `pg` block of the page; `gq file=x.gq` also saves it
+    python    executed, in one namespace per page
+    console   lines after `$ ` are run in a folder holding the page's files and those beside the page; what follows must be their
+              output, word for word, except that the output may go on after the last line shown
+    sh, text  not run; `sh` may only hold make commands
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.catalog.check import check
+from omnigraph.catalog.opening import offline_catalog
+from omnigraph.errors import LanguageError
+from omnigraph.language import Source, parse_queries
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+BLOCK = re.compile(r"^```(\w+)?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    options: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text()
+    return [Block(m[1] or "", m[2].strip(), m[3], text.count("\n", 0, m.start()) + 2) for m in BLOCK.finditer(text)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
+    if "examples" in page.parts:
+        shutil.copytree(page.parent, tmp_path, dirs_exist_ok=True)
+    catalog: Catalog | None = None
+    namespace: dict[str, object] = {}
+    for block in blocks(page):
+        place = f"{page.relative_to(ROOT)}:{block.line}"
+        match block.language:
+            case "pg":
+                catalog = _schema(block, place) or catalog
+                _save(block, tmp_path)
+            case "gq":
+                _query(block, place, catalog)
+                _save(block, tmp_path)
+            case "python":
+                exec(compile(block.text, place, "exec"), namespace)
+            case "console":
+                _console(block, place, tmp_path)
+            case "sh":
+                assert all(line.split("#")[0].split()[0] == "make" for line in block.text.splitlines() if line.strip()), place
+            case "text":
+                pass
+            case other:
+                pytest.fail(f"{place}: nobody knows how to run a `{other}` block")
+
+
+def _schema(block: Block, place: str) -> Catalog | None:
+    if block.options == "broken":
+        with pytest.raises(LanguageError):
+            offline_catalog(Source(block.text, place))
+        return None
+    return offline_catalog(Source(block.text, place))
+
+
+def _query(block: Block, place: str, catalog: Catalog | None) -> None:
+    assert catalog is not None, f"{place}: a query needs a schema above it"
+    source = Source(block.text, place)
+    for query in parse_queries(source).queries:
+        check(catalog, query, source)
+
+
+def _save(block: Block, folder: Path) -> None:
+    if block.options.startswith("file="):
+        (folder / block.options.removeprefix("file=")).write_text(block.text)
+
+
+def _console(block: Block, place: str, folder: Path) -> None:
+    for session in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, expected = session.partition("\n")
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+        script = f"set -o pipefail; exec 2>&1; {command}"
+        result = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert result.stdout.startswith(expected.rstrip("\n")), f"{place}: {command}\n{result.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_page_is_reachable_from_the_map() -> None:
+    seen: set[Path] = set()
+    todo = [ROOT / "README.md", ROOT / "docs" / "README.md"]
+    while todo:
+        page = todo.pop().resolve()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        todo += [page.parent / t for t in re.findall(r"\]\(([^)#]+)\)", page.read_text()) if "://" not in t]
+    assert {p for p in PAGES if "docs" in p.parts} <= seen
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for name, text in generate.pages().items():
+        assert (ROOT / "docs" / name).read_text() == text, f"docs/{name}: run `make docs`"
+
+
+def test_the_docstring_of_the_package_runs() -> None:
+    result = doctest.testmod(omnigraph)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_the_readme_example_is_short() -> None:
+    examples = [b for b in blocks(ROOT / "README.md") if b.language in ("pg", "gq")]
+    assert all(len(b.text.splitlines()) <= 20 for b in examples)
+
+
+def test_every_dependency_has_its_reason() -> None:
+    declared = re.findall(r'^    "([\w-]+)~=', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    page = (ROOT / "docs" / "internals" / "dependencies.md").read_text()
+    assert [name for name in declared if not re.search(rf"\b{name}\b", page)] == []
+    pinned = (ROOT / "constraints.txt").read_text().lower().replace("_", "-")
+    assert [name for name in declared if f"\n{name}==" not in pinned] == []
