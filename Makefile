@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SAY     = printf '\033[1m%s\033[0m\n'
-PIP     = $(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar off --constraint constraints.txt
+PIP     = $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check quick bench format docs clean

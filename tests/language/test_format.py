@@ -97,7 +97,8 @@ def test_a_wide_declaration_gets_a_line_per_annotation() -> None:
 node Person
     @description("{long}")
     @instruction("{long}")
-    implements Named, Aged {{
+    implements Named, Aged
+{{
     a: String
 }}
 """
@@ -115,7 +116,8 @@ edge A: B -> C @card(0..1)
         == f"""\
 node A
     @description("{long}")
-    @instruction("{long}") {{}}
+    @instruction("{long}")
+{{}}
 """
     )
 
@@ -123,7 +125,7 @@ node A
 def test_a_declaration_of_exactly_the_width_stays_on_one_line() -> None:
     fits = "x" * (layout.WIDTH - len('node A @d("") {}'))
     assert schema(f'node A @d("{fits}") {{}}').count("\n") == 1
-    assert schema(f'node A @d("{fits}x") {{}}').count("\n") == 2
+    assert schema(f'node A @d("{fits}x") {{}}').count("\n") == 3
 
 
 def test_blank_lines_group_members_but_never_pile_up() -> None:
@@ -208,7 +210,8 @@ node A  // name
     @a("{long}")  // first
     /* second */
     @b("{long}")  // what
-    implements B {{}}
+    implements B
+{{}}
 """
     )
 
@@ -225,7 +228,7 @@ def test_literals_and_enum_values_stay_as_written() -> None:
 
 def test_a_string_over_several_lines_stays_as_it_is() -> None:
     text = 'node A @description("one\n  two  \r\n\n\nthree") { a: String }'
-    assert schema(text) == 'node A\n    @description("one\n  two  \r\n\n\nthree") {\n    a: String\n}\n'
+    assert schema(text) == 'node A\n    @description("one\n  two  \r\n\n\nthree")\n{\n    a: String\n}\n'
 
 
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -256,4 +256,4 @@ def test_a_text_that_repeats_itself_is_read_or_reported(text: str) -> None:
 @pytest.mark.parametrize("piece", PIECES)
 def test_reading_time_grows_gently(piece: str) -> None:
     for beginning in ("", "node A { ", "query q() { match { "):
-        check_reading(beginning + piece * (10_000 // len(piece)))
+        check_reading(beginning + piece * (50_000 // len(piece)))

@@ -102,6 +102,10 @@ class _Facts:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
+    def key_properties(self, node_type: str) -> frozenset[str]:
+        node = self._catalog.nodes.get(node_type)
+        return frozenset() if node is None else node.key_names
+
     def settable_properties(self, node_type: str) -> tuple[str, ...] | None:
         node = self._catalog.nodes.get(node_type)
         if node is None:

@@ -44,6 +44,8 @@ def read_items(
             error = caught
         help = error.help or advice(mistakes, source.text, error.span.start, start)
         problems.add(Family.PARSE, error.code, error.message, error.span, help)
+        if error.code == "unclosed-comment":  # the rest of the text is that comment
+            break
         resume = item_start.search(source.text, max(error.span.start, start) + 1)
         if resume is None:
             break

@@ -48,6 +48,10 @@ class Finding:
 class SchemaFacts(Protocol):
     """What lint rules ask of a schema."""
 
+    def key_properties(self, node_type: str) -> frozenset[str]:
+        """Properties that make up the key of a node type; none if there is no such type."""
+        ...
+
     def settable_properties(self, node_type: str) -> tuple[str, ...] | None:
         """Nullable properties of a node type that an update could set: neither key nor derived. None if there is no such type."""
         ...

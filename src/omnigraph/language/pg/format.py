@@ -19,7 +19,8 @@
         since: Date
     }
 
-A declaration starts on one line. Where that would be too wide, each annotation gets a line of its own, then `implements`.
+A declaration starts on one line. Where that would be too wide, each annotation gets a line of its own, then `implements`, then
+the brace.
 Literals and enum values stay as they were written. `omnigraph.language.layout` says where comments and blank lines go.
 """
 
@@ -104,10 +105,10 @@ def _write_start(first: Piece, pieces: list[Piece], body: t.Body | None, layout:
         layout.line(one_line, Span(first[1].start, end), opens=opens)
         return
     layout.line(*first)
-    for text, span in pieces[:-1]:
+    for text, span in pieces:
         layout.line(text, span, deeper=1)
-    text, span = pieces[-1]
-    layout.line(text + ending, Span(span.start, end), deeper=1, opens=opens)
+    if body is not None:
+        layout.line(ending.strip(), Span(body.opening.start, end), opens=opens)
 
 
 def _is_open(body: t.Body, layout: Layout) -> bool:

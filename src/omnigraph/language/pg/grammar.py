@@ -128,21 +128,21 @@ def _cardinality(c: Cursor) -> Cardinality | None:
     begin = c.last.start
     try:
         c.expect(LEFT)
-        low = _bounded(c, "cardinality")
+        low, low_span = c.expect(INTEGER), c.last
         c.expect(DOTS)
-        high = _bounded(c, "cardinality") if c.looking_at(INTEGER) else None
+        high, high_span = c.accept(INTEGER), c.last
         c.expect(RIGHT)
     except NoMatch:  # `@cardinal(…)` and `@card(3)` are ordinary annotations
         c.reset(mark)
         return None
-    return Cardinality(low, high, c.since(begin))
+    span = c.since(begin)
+    return Cardinality(_bounded(low, low_span), None if high is None else _bounded(high, high_span), span)
 
 
-def _bounded(c: Cursor, what: str) -> int:
-    digits = c.expect(INTEGER)
+def _bounded(digits: str, span: Span) -> int:
     value = int(digits) if len(digits) <= 20 else MAX_U32 + 1
     if value > MAX_U32:
-        raise TextError("number-range", f"invalid {what} `{_shorten(digits)}`: at most {MAX_U32}", c.last)
+        raise TextError("number-range", f"invalid cardinality `{_shorten(digits)}`: at most {MAX_U32}", span)
     return value
 
 
@@ -274,27 +274,26 @@ def _constraint_argument(c: Cursor) -> ConstraintArgument:
 def _range(c: Cursor) -> Range | None:
     mark = c.mark()
     begin = c.start
-    low, low_raw = _number(c)
+    low = c.accept(SIGNED_FLOAT) or c.accept(SIGNED_INTEGER) or ""
     if c.accept(DOTS) is None:
         c.reset(mark)
         return None
-    high, high_raw = _number(c)
-    if low is None and high is None:
+    high = c.accept(SIGNED_FLOAT) or c.accept(SIGNED_INTEGER) or ""
+    if not low and not high:
         raise c.fail("a number")
-    return Range(low, high, (low_raw, high_raw), c.since(begin))
+    span = c.since(begin)
+    return Range(_number(low, span), _number(high, span), (low, high), span)
 
 
-def _number(c: Cursor) -> tuple[int | float | None, str]:
-    raw = c.accept(SIGNED_FLOAT)
-    if raw is not None:
-        return float(raw), raw
-    raw = c.accept(SIGNED_INTEGER)
-    if raw is None:
-        return None, ""
+def _number(raw: str, span: Span) -> int | float | None:
+    if not raw:
+        return None
+    if "." in raw:
+        return float(raw)
     value = int(raw) if len(raw) <= 24 else MAX_I64 + 1
     if not MIN_I64 <= value <= MAX_I64:
-        raise TextError("number-range", f"invalid integer `{_shorten(raw)}`: it must fit 64 bits", c.last)
-    return value, raw
+        raise TextError("number-range", f"invalid integer `{_shorten(raw)}`: it must fit 64 bits", span)
+    return value
 
 
 def _literal(c: Cursor) -> Literal | None:

@@ -19,9 +19,9 @@ SUMMARY = "a query type-checks but is certain to fail when it runs"
 def check(queries: Sequence[LintedQuery], schema: SchemaFacts) -> Iterator[Finding]:
     for linted in queries:
         query = linted.query
-        if not linted.valid or not isinstance(query.body, t.Read):
+        if not linted.valid:
             continue
-        for problem in late_failures(query, query.body):
+        for problem in late_failures(query, query.body) if isinstance(query.body, t.Read) else _key_updates(query.body, schema):
             yield Finding(Severity.WARNING, CODE, f"{query.name}: {problem}", query_names=(query.name.text,))
 
 
@@ -40,6 +40,14 @@ def late_failures(query: t.Query, read: t.Read) -> Iterator[str]:
     plain = [p.expression for p in read.projections if p.alias is None]
     for ordering in read.order:
         yield from _order_failures(ordering.expression, columns, plain, aggregating)
+
+
+def _key_updates(mutation: t.Mutation, schema: SchemaFacts) -> Iterator[str]:
+    for statement in mutation.statements:
+        if isinstance(statement, t.Update):
+            keys = schema.key_properties(statement.type.text)
+            for name in (a.property.text for a in statement.assignments if a.property.text in keys):
+                yield f"cannot update @key property '{name}': delete the node and insert it under its new key"
 
 
 def _order_failures(key: t.Expression, columns: set[str], plain: list[t.Expression], aggregating: bool) -> Iterator[str]:
