@@ -15,7 +15,10 @@ from omnigraph import errors
 from omnigraph.catalog.check.rules import SCHEMA_RULES, TYPING_RULES
 from omnigraph.catalog.migration.codes import CODES, Family
 from omnigraph.errors import GraphError, exit_code
+from omnigraph.language.gq import expressions
+from omnigraph.language.gq import grammar as gq_grammar
 from omnigraph.language.lint import LINT_CODES
+from omnigraph.language.pg import grammar as pg_grammar
 from omnigraph.model import limits
 from omnigraph.surfaces.cli.main import cli
 
@@ -33,6 +36,7 @@ def pages() -> dict[str, str]:
         "reference/README.md": _index(),
         "reference/commands.md": _commands(),
         "reference/errors.md": _errors(),
+        "reference/grammar.md": _grammar(),
         "reference/limits.md": _limits(),
         "reference/lint.md": lint,
         "reference/migration.md": _migration(),
@@ -45,6 +49,7 @@ def pages() -> dict[str, str]:
 def _index() -> str:
     entries = {
         "commands.md": "every command with its options",
+        "grammar.md": "the grammars of both languages",
         "errors.md": "every error with its code and exit code",
         "typing-rules.md": "T1 and on",
         "problems.md": "problems in schemas and queries",
@@ -77,6 +82,29 @@ def _help(command: click.Command, path: str) -> str:
     context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
     context.help_option_names = ["-h", "--help"]
     return command.get_help(context).rstrip()
+
+
+def _grammar() -> str:
+    parts = ["Keywords are matched as prefixes, choices are ordered, and a choice once made is not reconsidered."]
+    for title, module in (("Schemas (`.pg`)", pg_grammar), ("Queries (`.gq`)", gq_grammar), ("Expressions (`.gq`)", expressions)):
+        rules = [line[4:] for line in inspect.cleandoc(module.__doc__ or "").splitlines() if line.startswith("    ") or not line]
+        parts.append(f"## {title}\n\n```text\n{chr(10).join(rules).strip()}\n```")
+    parts.append("## Words\n\n" + _rows(("word", "pattern"), [(n, f"`{p}`") for n, p in WORDS]))
+    return _page("Grammar", "\n\n".join(parts))
+
+
+WORDS: list[tuple[str, ...]] = [
+    ("typeName", "[A-Z][A-Za-z0-9_]*"),
+    ("ident", "[a-z_][A-Za-z0-9_]*"),
+    ("variable", "$[a-z_][A-Za-z0-9_]*"),
+    ("integer", "[0-9]+"),
+    ("float", "[0-9]+.[0-9]+"),
+    ("num", "-?[0-9]+ or -?[0-9]+.[0-9]+"),
+    ("string", 'double quotes; escapes \\" \\\\ \\n \\r \\t; may span lines'),
+    ("enumValue", "[A-Za-z0-9_-]+"),
+    ("edgeName", "ident, but not `not` followed by something that is neither letter nor digit"),
+    ("between words", "blanks, // comments, /* comments */"),
+]
 
 
 def _errors() -> str:

@@ -70,7 +70,7 @@ FLOAT = Pattern(r"[0-9]++\.[0-9]++", "a number")
 SIGNED_FLOAT = Pattern(r"-?[0-9]++\.[0-9]++", "a number")
 SIGNED_INTEGER = Pattern("-?[0-9]++", "a number")
 
-DECLARATION_START = re.compile(r"^[ \t]*+(?:interface|node|edge)[ \t]++[A-Z]", re.MULTILINE)
+DECLARATION_START = re.compile(r"^[ \t]*+(?:interface|node|edge)[ \t]++[A-Za-z_]", re.MULTILINE)
 """Where reading resumes after a declaration that could not be read."""
 
 

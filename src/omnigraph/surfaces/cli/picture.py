@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rich.columns import Columns
+from collections.abc import Iterator
+
 from rich.console import Console, Group
 from rich.panel import Panel
 from rich.table import Table
@@ -17,9 +18,28 @@ def draw(catalog: Catalog, console: Console | None = None) -> None:
     if not catalog.nodes:
         console.print("(an empty schema)", highlight=False)
         return
-    console.print(Columns([_box(node) for node in catalog.nodes.values()], padding=(0, 1)))
+    for row in _rows([_box(node) for node in catalog.nodes.values()], console):
+        console.print(row)
     if catalog.edges:
         console.print(_arrows(catalog))
+
+
+def _rows(boxes: list[Panel], console: Console) -> Iterator[Table]:
+    """Boxes side by side, as many as fit: those of like height together, so that little space is lost."""
+    widths = {id(box): console.measure(box).maximum for box in boxes}
+    row: list[Panel] = []
+    for box in sorted(boxes, key=lambda b: len(console.render_lines(b)), reverse=True):
+        if row and sum(widths[id(b)] + 1 for b in [*row, box]) > console.width:
+            yield _side_by_side(row)
+            row = []
+        row.append(box)
+    yield _side_by_side(row)
+
+
+def _side_by_side(boxes: list[Panel]) -> Table:
+    row = Table.grid(padding=(0, 1))
+    row.add_row(*boxes)
+    return row
 
 
 def _box(node: NodeType) -> Panel:
