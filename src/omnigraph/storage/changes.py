@@ -1,0 +1,91 @@
+"""Staged changes of one table, as values.
+
+A change says what is to happen to a table, with the expensive part (data files) already written and unreachable. Applying it to
+a pinned version gives a new pin; applying it again to *another* pinned version is how a plan is rebased after it lost a race,
+without writing its rows again.
+
+    Append       new rows, whose ids are new
+    Upsert       new images of rows; old images with the same ids go
+    Delete       rows go, by id
+    Overwrite    the rows become the whole content (none: the table becomes empty)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """Rows in data files that no version refers to yet."""
+
+    fragments: tuple[str, ...]
+    """Fragment descriptions as JSON; they hold for any version of the table."""
+    rows: int
+    files: tuple[str, ...]
+    """Paths below the place, to be synced before anything refers to them."""
+
+
+NO_ROWS = WrittenRows((), 0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    written: WrittenRows
+    ids: tuple[str, ...] = ()
+    """Ids that must not exist yet; empty when they cannot (fresh ULIDs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    written: WrittenRows
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    written: WrittenRows
+
+
+Change = Append | Upsert | Delete | Overwrite
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """An index of a table and how much of it is covered."""
+
+    name: str
+    column: str
+    kind: str
+    covered: int
+    """Fragments of the present version that the index covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table as a commit sees it."""
+
+    table: str
+    """Stable key: `node:<type id>-<incarnation>` or `edge:…`."""
+    location: str
+    pin: int
+    rows: int
+    fragments: int
+    indexes: tuple[IndexState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The outcome of a change: the new state, what differs, and the files that must be durable before it may be published."""
+
+    state: TableState
+    added: int
+    removed: int
+    fragments_added: tuple[int, ...]
+    fragments_removed: tuple[int, ...]
+    files: tuple[str, ...]

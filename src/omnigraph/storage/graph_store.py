@@ -1,0 +1,375 @@
+"""A stored graph: branches, their manifests and publishers, tags, snapshots. What the engine builds on.
+
+    store = GraphStore.init(Place.at("people.omni"), schema, tables)
+    snapshot = store.snapshot("main")                        one coherent view, for as long as you hold it
+    table = store.tables.open(snapshot.tables["node:5-7"])
+    plan = PublishPlan(OpClass.LOGICAL, "mutate", snapshot.commit, (PlannedChange("node:5-7", Append(table.write(rows))),))
+    commit = store.publish("main", plan)
+
+Opening never writes. A read-only store refuses every write before it starts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from urllib.parse import quote, unquote
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageError
+from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
+from omnigraph.storage.changes import TableState
+from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
+from omnigraph.storage.manifest import Head, Manifest, ManifestState, SchemaDocument
+from omnigraph.storage.place import Place
+from omnigraph.storage.plan import PublishPlan
+from omnigraph.storage.publisher import Publisher, Revalidate
+from omnigraph.storage.tables import Tables
+
+MAIN = "main"
+REFS = "__refs"
+TAGS = "__tags"
+_SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A branch: its name, the incarnation that holds its manifest, and where it came from."""
+
+    branch: str
+    incarnation: str
+    parent: str | None = None
+    fork_commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for a commit. What it names is never reclaimed."""
+
+    name: str
+    commit: str
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table to be created with the graph or a schema."""
+
+    table: str
+    location: str
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The whole graph at one commit."""
+
+    branch: str
+    commit: str
+    schema: str
+    tables: Mapping[str, TableState]
+
+
+class GraphStore:
+    """One stored graph."""
+
+    def __init__(self, place: Place, *, read_only: bool = False, ids: IdSource | None = None, clock: Clock | None = None) -> None:
+        self.place = place
+        self.tables = Tables(place)
+        self.read_only = read_only
+        self._ids = ids or UlidSource(clock)
+        self._clock = clock or SystemClock()
+        self._session = self.tables.session
+        self._manifests: dict[str, Manifest] = {}
+        self._publishers: dict[str, Publisher] = {}
+        self._refs: dict[str, Ref] = {}
+        self._lock = Lock()
+
+    @classmethod
+    def init(
+        cls,
+        place: Place,
+        schema: SchemaDocument,
+        tables: Sequence[NewTable],
+        *,
+        actor: str | None = None,
+        ids: IdSource | None = None,
+        clock: Clock | None = None,
+    ) -> GraphStore:
+        """A new graph with its first commit. Refuses a place that already holds one."""
+        store = cls(place, ids=ids, clock=clock)
+        if place.objects(REFS):
+            raise AlreadyExists(f"{place.uri} already holds a graph", hint="Open it, or choose another place.")
+        place.check_conditional_put(f"__probe/{store._ids.next()}")
+        states = [store.tables.create(t.table, t.location, t.schema) for t in tables]
+        created_at = int(store._clock.now().timestamp() * 1_000_000)
+        changes = tuple(TableChange(s.table, None, s) for s in states)
+        commit = Commit(
+            store._ids.next(), 0, None, None, MAIN, actor, created_at, OpClass.LOGICAL, "init", None, schema.id, changes
+        )
+        incarnation = store._ids.next()
+        store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, [schema], [commit])
+        store._put_ref(Ref(MAIN, incarnation))
+        return store
+
+    @classmethod
+    def open(
+        cls, place: Place, *, read_only: bool = False, ids: IdSource | None = None, clock: Clock | None = None
+    ) -> GraphStore:
+        """An existing graph. Writes nothing."""
+        store = cls(place, read_only=read_only, ids=ids, clock=clock)
+        store._manifest(store.ref(MAIN).incarnation).load()
+        return store
+
+    # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ref(self, branch: str) -> Ref:
+        """A branch by name."""
+        with self._lock:
+            known = self._refs.get(branch)
+        if known is None:
+            known = self._read_ref(branch)
+            with self._lock:
+                self._refs[branch] = known
+        return known
+
+    def _read_ref(self, branch: str) -> Ref:
+        try:
+            return msgspec.json.decode(self.place.get(f"{REFS}/{quote(branch, safe='')}"), type=Ref)
+        except NotFound:
+            if branch == MAIN:
+                raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
+            raise NotFound(f"no branch `{branch}`", hint=f"There are {', '.join(self.branches())}.") from None
+
+    def branches(self) -> list[str]:
+        """Names of the live branches, sorted."""
+        return sorted(unquote(o.path.rpartition("/")[2]) for o in self.place.objects(REFS))
+
+    def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
+        """A branch that starts where another branch is, or at a commit. Costs the same whatever the size of the graph."""
+        self._writable()
+        check_branch_name(name, self.branches())
+        parent, state = self._branch_point(at)
+        incarnation = self._ids.next()
+        manifest = self._manifest(incarnation)
+        schema = self.schema_document(parent, state.head.schema)
+        manifest.create(state.head, state.tables.values(), [schema], [])
+        ref = Ref(name, incarnation, parent.incarnation, state.head.commit)
+        try:
+            self._put_ref(ref)
+        except AlreadyExists:
+            raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
+        return ref
+
+    def _branch_point(self, at: str) -> tuple[Ref, ManifestState]:
+        if at in self.branches():
+            ref = self.ref(at)
+            return ref, self._manifest(ref.incarnation).load()
+        for branch in self.branches():
+            ref = self.ref(branch)
+            owner, commit = self._find(ref, at)
+            if commit is not None:
+                manifest = self._manifest(owner.incarnation)
+                tables = manifest.tables_at(commit)
+                state = manifest.load()
+                return owner, ManifestState(state.version, state.tail, Head(commit.id, commit.seq, commit.schema), tables)
+        raise NotFound(f"no branch or commit `{at}`")
+
+    def delete_branch(self, name: str, *, actor: str | None = None) -> None:
+        """Seal a branch and forget its name. A writer that comes too late is told, never silently ignored."""
+        self._writable()
+        if name == MAIN:
+            raise UsageError("branch `main` cannot be deleted")
+        ref = self.ref(name)
+        publisher = self._publisher(ref)
+        state = publisher.manifest.load()
+        if not state.head.sealed:
+            publisher.publish(PublishPlan(OpClass.MAINTENANCE, "branch delete", state.head.commit, actor=actor, seals=True))
+        self.place.delete(f"{REFS}/{quote(name, safe='')}")
+        self.place.sync([REFS])
+        with self._lock:
+            self._refs.pop(name, None)
+
+    def _put_ref(self, ref: Ref) -> None:
+        self.place.put_new(f"{REFS}/{quote(ref.branch, safe='')}", msgspec.json.encode(ref))
+
+    # ── tags ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create_tag(self, name: str, commit: str) -> Tag:
+        """Name a commit, for good."""
+        self._writable()
+        _check_name(name, "tag")
+        owner, found = self._locate(commit)
+        tag = Tag(name, found.id, owner.incarnation)
+        try:
+            self.place.put_new(f"{TAGS}/{quote(name, safe='')}", msgspec.json.encode(tag))
+        except AlreadyExists:
+            raise AlreadyExists(f"tag `{name}` exists already", hint="Delete it first, or choose another name.") from None
+        return tag
+
+    def tags(self) -> list[Tag]:
+        """Every tag, by name."""
+        return [msgspec.json.decode(self.place.get(o.path), type=Tag) for o in self.place.objects(TAGS)]
+
+    def delete_tag(self, name: str) -> None:
+        """Forget a name; the commit may be reclaimed afterwards."""
+        self._writable()
+        if all(tag.name != name for tag in self.tags()):
+            raise NotFound(f"no tag `{name}`")
+        self.place.delete(f"{TAGS}/{quote(name, safe='')}")
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def snapshot(self, branch: str = MAIN) -> Snapshot:
+        """The newest state of a branch."""
+        state = self._state(branch)
+        return Snapshot(branch, state.head.commit, state.head.schema, state.tables)
+
+    def snapshot_at(self, commit: str) -> Snapshot:
+        """The graph as a commit left it, whatever happened since."""
+        for tag in self.tags():
+            if tag.name == commit:
+                commit = tag.commit
+        owner, found = self._locate(commit)
+        return Snapshot(found.branch, found.id, found.schema, self._manifest(owner.incarnation).tables_at(found))
+
+    def commit(self, commit: str) -> Commit:
+        """A commit by id."""
+        return self._locate(commit)[1]
+
+    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
+        """Commits of a branch along its first parents, youngest first, back through the branches it came from."""
+        found: list[Commit] = []
+        ref: Ref | None = self.ref(branch)
+        before: int | None = None
+        while ref is not None and (limit is None or len(found) < limit):
+            manifest = self._manifest(ref.incarnation)
+            found += manifest.history(before=before, limit=None if limit is None else limit - len(found))
+            if ref.fork_commit is None or ref.parent is None:
+                break
+            before = self._fork_seq(ref) + 1
+            ref = self._ref_of_incarnation(ref.parent)
+        return found
+
+    def merge_base(self, first: str, second: str) -> str | None:
+        """The commit where two commits parted."""
+        return merge_base(first, second, lambda c: self.commit(c).parents)
+
+    def schema_document(self, ref: Ref, schema: str) -> SchemaDocument:
+        """A schema by id, from the manifest that holds it or those it came from."""
+        current: Ref | None = ref
+        while current is not None:
+            found = self._manifest(current.incarnation).schema(schema)
+            if found is not None:
+                return found
+            current = None if current.parent is None else self._ref_of_incarnation(current.parent)
+        raise NotFound(f"schema {schema} is not part of this graph")
+
+    def schema(self, snapshot: Snapshot) -> SchemaDocument:
+        """The schema of a snapshot."""
+        return self.schema_document(self.ref(snapshot.branch), snapshot.schema)
+
+    def _state(self, branch: str) -> ManifestState:
+        ref = self.ref(branch)
+        state = self._manifest(ref.incarnation).load()
+        if state.head.sealed:  # the name may have been given to a new incarnation since we looked
+            with self._lock:
+                self._refs.pop(branch, None)
+            ref = self.ref(branch)
+            state = self._manifest(ref.incarnation).load()
+            if state.head.sealed:
+                raise NotFound(f"branch `{branch}` is being deleted")
+        return state
+
+    def _locate(self, commit: str) -> tuple[Ref, Commit]:
+        for branch in self.branches():
+            owner, found = self._find(self.ref(branch), commit)
+            if found is not None:
+                return owner, found
+        for tag in self.tags():
+            owner, found = self._find(Ref("", tag.incarnation), commit)
+            if found is not None:
+                return owner, found
+        raise HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
+
+    def _find(self, ref: Ref, commit: str) -> tuple[Ref, Commit | None]:
+        current = ref
+        while True:
+            found = self._manifest(current.incarnation).find(commit)
+            if found is not None or current.parent is None:
+                return current, found
+            current = self._ref_of_incarnation(current.parent)
+
+    def _ref_of_incarnation(self, incarnation: str) -> Ref:
+        for branch in self.branches():
+            ref = self.ref(branch)
+            if ref.incarnation == incarnation:
+                return ref
+        return Ref("", incarnation)
+
+    def _fork_seq(self, ref: Ref) -> int:
+        assert ref.parent is not None
+        assert ref.fork_commit is not None
+        _, found = self._find(self._ref_of_incarnation(ref.parent), ref.fork_commit)
+        if found is None:
+            raise HistoryReclaimed(f"commit {ref.fork_commit}, where branch `{ref.branch}` began, was reclaimed")
+        return found.seq
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def publish(self, branch: str, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
+        """Publish a plan to a branch."""
+        self._writable()
+        return self._publisher(self.ref(branch)).publish(plan, revalidate)
+
+    def create_tables(self, tables: Iterable[NewTable]) -> tuple[TableState, ...]:
+        """Empty tables for a plan that will create them. Nobody sees them until it is published."""
+        self._writable()
+        return tuple(self.tables.create(t.table, t.location, t.schema) for t in tables)
+
+    def _publisher(self, ref: Ref) -> Publisher:
+        with self._lock:
+            found = self._publishers.get(ref.incarnation)
+            if found is None:
+                manifest = self._manifests.setdefault(ref.incarnation, Manifest(self.place, ref.incarnation, self._session))
+                found = Publisher(ref.branch, manifest, self.tables, self._ids, self._clock)
+                self._publishers[ref.incarnation] = found
+            return found
+
+    def _manifest(self, incarnation: str) -> Manifest:
+        with self._lock:
+            return self._manifests.setdefault(incarnation, Manifest(self.place, incarnation, self._session))
+
+    def _writable(self) -> None:
+        if self.read_only:
+            raise UsageError("the graph was opened read-only", hint="Open it without read_only to write.")
+
+
+def check_branch_name(name: str, existing: Iterable[str]) -> None:
+    """Refuse names that cannot be branches, and names that would shadow or be shadowed by a live one."""
+    _check_name(name, "branch")
+    for other in existing:
+        if other == name:
+            raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.")
+        if other.startswith(f"{name}/") or name.startswith(f"{other}/"):
+            raise UsageError(f"branch `{name}` and branch `{other}` cannot both exist: one is a path inside the other")
+
+
+def _check_name(name: str, what: str) -> None:
+    bad = (
+        not name
+        or name != name.strip()
+        or ".." in name
+        or name.endswith(".lock")
+        or name == "__schema_apply_lock__"
+        or not all(_SEGMENT.match(part) for part in name.split("/"))
+    )
+    if bad:
+        raise UsageError(
+            f"`{name}` cannot be the name of a {what}",
+            hint="Use letters, digits, `.`, `_`, `-`, and `/` between parts; no `..`, no `.lock` at the end.",
+        )

@@ -1,0 +1,358 @@
+"""The manifest of a branch: the one place where anything becomes visible.
+
+It is a small Lance dataset, one per branch. Its rows are of four kinds, and each row's body is JSON:
+
+    head        one row: the newest commit, its number, the schema, whether the branch is sealed
+    state       one row per table: where it is pinned
+    commit      one row per commit, for ever
+    checkpoint  every pin after a packed commit, so that no question needs more than 64 commits of history
+
+Rows live in fragments. The youngest fragment is the *tail*: head, states, and the newest commits (at most `TAIL_COMMITS`). A
+publish is one Lance `Update` that removes the tail and adds a new one. Two publishers that read the same tail both want to
+remove it, so exactly one succeeds: a strict compare-and-swap, whatever the store.
+
+    fragment 0   packed: commits 0…63, checkpoint 63
+    fragment 9   packed: commits 64…127, checkpoint 127
+    fragment 40  tail:   head → commit 149, states, commits 128…149
+
+When the tail is full its commits move to a packed fragment of their own, in the same `Update`. Packed fragments of equal size
+are merged as in a binary counter, so that there are logarithmically many. Reading the newest state reads the tail alone: the
+cost of a snapshot or a publish does not grow with history.
+
+The state *at* an older commit is the current state with the younger commits undone (each knows what it replaced), starting from
+the tail or from the checkpoint after the commit. What a branch did before it was a branch is in the manifest of its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import lance
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset
+from lance import LanceOperation as Op
+from lance.dataset import Session
+from lance.fragment import FragmentMetadata, write_fragments
+
+from omnigraph.errors import NotFound, StorageError
+from omnigraph.storage import format as formats
+from omnigraph.storage.changes import TableState
+from omnigraph.storage.effects import Call
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lineage import Commit
+from omnigraph.storage.place import Place
+
+TAIL_COMMITS = 64
+"""Most commits in the tail."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("body", pa.large_binary(), nullable=False),
+    ],
+    metadata={formats.STAMP_KEY: str(formats.CURRENT)},
+)
+
+Body = TypeVar("Body")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a branch is."""
+
+    commit: str
+    seq: int
+    schema: str
+    sealed: bool = False
+    """The branch was deleted: no further commit may follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDocument:
+    """A schema as it is kept with the graph: opaque to storage."""
+
+    id: str
+    source: str
+    ir: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Every table after a commit."""
+
+    commit: str
+    tables: tuple[TableState, ...]
+
+
+@dataclass(frozen=True)
+class ManifestState:
+    """What a manifest says, read from its tail."""
+
+    version: int
+    """Version of the manifest dataset it was read from."""
+    tail: int
+    """Fragment that holds it."""
+    head: Head
+    tables: Mapping[str, TableState]
+    recent: tuple[Commit, ...] = field(default=())
+    """Commits of the tail, oldest first."""
+    packed: tuple[tuple[int, int], ...] = field(default=())
+    """(fragment, rows) of every packed fragment."""
+
+    def after(self, commit: Commit, *, sealed: bool = False) -> ManifestState:
+        """The state with one more commit."""
+        tables = dict(self.tables)
+        for change in commit.changes:
+            if change.after is None:
+                tables.pop(change.table, None)
+            else:
+                tables[change.table] = change.after
+        return replace(
+            self, head=Head(commit.id, commit.seq, commit.schema, sealed), tables=tables, recent=(*self.recent, commit)
+        )
+
+
+def undo(tables: Mapping[str, TableState], commits: Iterable[Commit]) -> dict[str, TableState]:
+    """Tables as they were before these commits, youngest first."""
+    before = dict(tables)
+    for commit in commits:
+        for change in commit.changes:
+            if change.before is None:
+                before.pop(change.table, None)
+            else:
+                before[change.table] = change.before
+    return before
+
+
+class Manifest:
+    """The manifest of one branch incarnation."""
+
+    def __init__(self, place: Place, incarnation: str, session: Session) -> None:
+        self.place = place
+        self.incarnation = incarnation
+        self.location = f"__manifest/{incarnation}"
+        self._session = session
+        self._dataset: LanceDataset | None = None
+        self._state: ManifestState | None = None
+        self.probes = 0
+        self.scans = 0
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def load(self) -> ManifestState:
+        """The newest state. When nothing changed since the last look, that costs one probe and reads nothing."""
+        dataset = self._dataset
+        with translated(f"read the manifest {self.location}"):
+            if dataset is None:
+                dataset = self._open()
+            else:
+                self.probes += 1
+                if dataset.latest_version == dataset.version and self._state is not None:
+                    return self._state
+                dataset = self._open()
+        self._dataset = dataset
+        self._state = self._read_tail(dataset)
+        return self._state
+
+    def _open(self) -> LanceDataset:
+        dataset = lance.dataset(
+            self.place.child(self.location), storage_options=dict(self.place.options) or None, session=self._session
+        )
+        stamp = (dataset.schema.metadata or {}).get(formats.STAMP_KEY.encode())
+        formats.check_stamp(None if stamp is None else stamp.decode(), self.place.uri)
+        return dataset
+
+    def _read_tail(self, dataset: LanceDataset) -> ManifestState:
+        self.scans += 1
+        fragments = dataset.get_fragments()
+        tail = max(fragments, key=lambda f: f.fragment_id)
+        with translated(f"read the manifest {self.location}"):
+            rows = tail.to_table()
+        heads = _bodies(rows, "head", Head)
+        if len(heads) != 1:
+            raise StorageError(f"the manifest {self.location} is damaged: its newest fragment has {len(heads)} heads")
+        states = _bodies(rows, "state", TableState)
+        commits = sorted(_bodies(rows, "commit", Commit), key=lambda c: c.seq)
+        packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
+        return ManifestState(dataset.version, tail.fragment_id, heads[0], {s.table: s for s in states}, tuple(commits), packed)
+
+    def find(self, commit: str) -> Commit | None:
+        """A commit of this manifest by id."""
+        state = self.load()
+        for recent in state.recent:
+            if recent.id == commit:
+                return recent
+        found = self._scan((pc.field("kind") == "commit") & (pc.field("key") == commit), Commit)
+        return found[0] if found else None
+
+    def history(self, *, before: int | None = None, limit: int | None = None) -> list[Commit]:
+        """Commits of this manifest with a number below `before`, youngest first."""
+        state = self.load()
+        found = [c for c in reversed(state.recent) if before is None or c.seq < before]
+        if limit is not None and len(found) >= limit:
+            return found[:limit]
+        top = state.recent[0].seq if state.recent else state.head.seq + 1
+        top = top if before is None else min(top, before)
+        low = 0 if limit is None else top - (limit - len(found))
+        older = self._scan((pc.field("kind") == "commit") & (pc.field("seq") >= low) & (pc.field("seq") < top), Commit)
+        found += sorted(older, key=lambda c: c.seq, reverse=True)
+        return found if limit is None else found[:limit]
+
+    def tables_at(self, commit: Commit) -> dict[str, TableState]:
+        """Every table as the commit left it."""
+        state = self.load()
+        if state.recent and commit.seq >= state.recent[0].seq - 1:
+            return undo(state.tables, [c for c in reversed(state.recent) if c.seq > commit.seq])
+        points = self._scan(
+            (pc.field("kind") == "checkpoint") & (pc.field("seq") >= commit.seq) & (pc.field("seq") < commit.seq + TAIL_COMMITS),
+            Checkpoint,
+            with_seq=True,
+        )
+        if not points:
+            raise NotFound(f"the manifest {self.location} has no checkpoint for commit {commit.id}")
+        seq, checkpoint = min(points, key=lambda p: p[0])
+        between = (pc.field("kind") == "commit") & (pc.field("seq") > commit.seq) & (pc.field("seq") <= seq)
+        younger = sorted(self._scan(between, Commit), key=lambda c: c.seq, reverse=True)
+        return undo({t.table: t for t in checkpoint.tables}, younger)
+
+    def schema(self, schema_id: str) -> SchemaDocument | None:
+        """A schema of this manifest by id."""
+        found = self._scan((pc.field("kind") == "schema") & (pc.field("key") == schema_id), SchemaDocument)
+        return found[0] if found else None
+
+    def _scan(self, where: pc.Expression, body: type[Body], *, with_seq: bool = False) -> list:  # type: ignore[type-arg]
+        state = self.load()
+        assert self._dataset is not None
+        fragments = [f for f in self._dataset.get_fragments() if f.fragment_id != state.tail]
+        if not fragments:
+            return []
+        self.scans += 1
+        with translated(f"read the manifest {self.location}"):
+            rows = self._dataset.scanner(columns=["seq", "body"], filter=where, fragments=fragments).to_table()
+        decoded = [msgspec.json.decode(b.as_py(), type=body) for b in rows["body"]]
+        return list(zip(rows["seq"].to_pylist(), decoded, strict=True)) if with_seq else decoded
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create(
+        self, head: Head, tables: Iterable[TableState], schemas: Sequence[SchemaDocument], commits: Sequence[Commit]
+    ) -> None:
+        """A new manifest. Nobody sees it until a ref names it."""
+        packed = _rows("schema", [(s.id, head.seq, s) for s in schemas])
+        tail = _tail_rows(head, {t.table: t for t in tables}, commits)
+
+        def make() -> None:
+            dataset = lance.write_dataset(
+                packed,
+                self.place.child(self.location),
+                mode="create",
+                storage_options=dict(self.place.options) or None,
+                session=self._session,
+            )
+            fragments = write_fragments(tail, dataset, mode="append")
+            LanceDataset.commit(dataset, Op.Append(fragments), read_version=dataset.version, max_retries=0)
+
+        with translated(f"create the manifest {self.location}"):
+            self.place.effects.run(Call.CREATE_MANIFEST, make)
+        self.place.sync(o.path for o in self.place.objects(self.location) if self.place.is_local)
+
+    def publish(
+        self, expected: ManifestState, desired: ManifestState, new: SchemaDocument | None, carried: Sequence[Commit]
+    ) -> None:
+        """Replace the tail that was read by one that says `desired`. `LostRace` if somebody else replaced it first."""
+        dataset = self._dataset
+        if dataset is None or dataset.version != expected.version:
+            dataset = lance.dataset(
+                self.place.child(self.location),
+                version=expected.version,
+                storage_options=dict(self.place.options) or None,
+                session=self._session,
+            )
+        removed = [expected.tail]
+        fresh: list[pa.Table] = []
+        if carried:
+            fresh.append(_rows("carried", [(c.id, c.seq, c) for c in carried]))
+        if new is not None:
+            fresh.append(_rows("schema", [(new.id, desired.head.seq, new)]))
+        kept = desired.recent
+        if len(kept) > TAIL_COMMITS:
+            old, kept = kept[:-1], kept[-1:]
+            rows = _packed_rows(old, undo(desired.tables, reversed(kept)))
+            merged, rows = self._merge_packed(dataset, expected.packed, rows)
+            removed += merged
+            fresh.append(rows)
+        fresh.append(_tail_rows(desired.head, desired.tables, kept))
+        with translated(f"write the manifest {self.location}"):
+            fragments = self.place.effects.run(Call.WRITE_MANIFEST, lambda: _write(fresh, dataset))
+        self.place.sync(f"{self.location}/data/{file.path}" for f in fragments for file in f.files)
+        operation = Op.Update(
+            removed_fragment_ids=removed,
+            updated_fragments=[],
+            new_fragments=fragments,
+            fields_modified=[f.id() for f in dataset.lance_schema.fields()],
+        )
+        with translated(f"publish to {self.location}"):
+            published = self.place.effects.run(
+                Call.PUBLISH,
+                lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
+            )
+        self._dataset = published
+        numbers = sorted(f.fragment_id for f in published.get_fragments())
+        packed = tuple((f.fragment_id, f.physical_rows) for f in published.get_fragments() if f.fragment_id != numbers[-1])
+        self._state = replace(desired, version=published.version, tail=numbers[-1], recent=kept, packed=packed)
+        self.place.sync([f"{self.location}/_versions/{2**64 - 1 - published.version:020d}.manifest"])
+
+    def _merge_packed(
+        self, dataset: LanceDataset, packed: Sequence[tuple[int, int]], rows: pa.Table
+    ) -> tuple[list[int], pa.Table]:
+        """Merge the new packed rows with packed fragments that are not larger, as a binary counter carries."""
+        merged: list[int] = []
+        for number, size in sorted(packed, reverse=True):
+            if size < TAIL_COMMITS or size > rows.num_rows:
+                continue
+            fragment = dataset.get_fragment(number)
+            assert fragment is not None
+            rows = pa.concat_tables([fragment.to_table(), rows])
+            merged.append(number)
+        return merged, rows
+
+
+def _write(tables: Sequence[pa.Table], dataset: LanceDataset) -> list[FragmentMetadata]:
+    return [fragment for rows in tables for fragment in write_fragments(rows, dataset, mode="append")]
+
+
+def _rows(kind: str, entries: Sequence[tuple[str, int, object]]) -> pa.Table:
+    bodies = [msgspec.json.encode(body) for _, _, body in entries]
+    columns = [[kind] * len(entries), [key for key, _, _ in entries], [seq for _, seq, _ in entries], bodies]
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Sequence[Commit]) -> pa.Table:
+    return pa.concat_tables(
+        [
+            _rows("head", [("head", head.seq, head)]),
+            _rows("state", [(t.table, head.seq, t) for t in tables.values()]),
+            _rows("commit", [(c.id, c.seq, c) for c in commits]),
+        ]
+    )
+
+
+def _packed_rows(commits: Sequence[Commit], tables: Mapping[str, TableState]) -> pa.Table:
+    last = commits[-1]
+    return pa.concat_tables(
+        [
+            _rows("commit", [(c.id, c.seq, c) for c in commits]),
+            _rows("checkpoint", [(last.id, last.seq, Checkpoint(last.id, tuple(tables.values())))]),
+        ]
+    )
+
+
+def _bodies(rows: pa.Table, kind: str, body: type[Body]) -> list[Body]:
+    chosen = rows.filter(pc.equal(rows["kind"], kind))["body"]
+    return [msgspec.json.decode(b.as_py(), type=body) for b in chosen]

@@ -1,0 +1,200 @@
+"""Where a graph lives: a local folder or a prefix of an object store, behind one small interface.
+
+Lance reads and writes its own datasets; what is left are a few small objects of ours (refs, tags) and listings. They go through
+`obstore`, which speaks to both kinds of place. Two things differ, and only here:
+
+* **put-if-absent** is a conditional put on an object store and an exclusive create on a disk. A store that ignores the condition
+  would lose commits silently, so `check_conditional_put` asks it once before the first write.
+* **sync**: a disk forgets what was not synced when the power fails. `sync` flushes files and the folders that name them. An
+  object store has nothing to sync: a put that returned is durable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.errors import AlreadyExists, NotFound, StorageError, UsageError
+from omnigraph.storage.effects import Call, Effects
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+
+class Durability(Enum):
+    """When an acknowledged commit is safe."""
+
+    FULL = "full"
+    """It survives a power failure: synced before it is acknowledged."""
+    OS = "os"
+    """It survives a crash of the process; a power failure may lose the last seconds. For bulk work."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """A file below a place."""
+
+    path: str
+    size: int
+    modified: float
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A root under which everything of a graph lives. Paths are relative to it, with `/`."""
+
+    uri: str
+    """A local path or `s3://bucket/prefix`, without a trailing slash."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Storage options for object stores, handed to Lance as they are."""
+    durability: Durability = Durability.FULL
+    effects: Effects = field(default_factory=Effects, compare=False, repr=False)
+
+    @classmethod
+    def at(
+        cls,
+        uri: str,
+        options: Mapping[str, str] | None = None,
+        durability: Durability = Durability.FULL,
+        effects: Effects | None = None,
+    ) -> Place:
+        """The place a person named."""
+        trimmed = uri.removeprefix("file://").rstrip("/")
+        if "://" in trimmed and not trimmed.startswith("s3://"):
+            raise UsageError(f"cannot store a graph at {uri}", hint="Give a folder or an s3:// address.")
+        if "://" not in trimmed:
+            trimmed = str(Path(trimmed).expanduser().absolute()) if trimmed else "/"
+        return cls(trimmed, dict(options or {}), durability, effects or Effects())
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.uri
+
+    def child(self, path: str) -> str:
+        """The full address of something below the root."""
+        return f"{self.uri}/{path}"
+
+    # ── objects ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def put_new(self, path: str, data: bytes) -> None:
+        """Create an object; `AlreadyExists` if there is one. Exactly one of several callers wins."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        def put() -> None:
+            obstore.put(self._store(), path, data, mode="create")
+
+        try:
+            self.effects.run(Call.PUT_NEW, put)
+        except AlreadyExistsError:
+            raise AlreadyExists(f"{path} exists already") from None
+        self.sync([path])
+
+    def get(self, path: str) -> bytes:
+        """The bytes of an object."""
+        import obstore
+
+        try:
+            return bytes(obstore.get(self._store(), path).bytes())
+        except FileNotFoundError:
+            raise NotFound(f"{self.child(path)} does not exist") from None
+
+    def delete(self, path: str, call: Call = Call.DELETE) -> None:
+        """Remove an object. One that is gone already is fine."""
+        import obstore
+
+        def remove() -> None:
+            try:
+                obstore.delete(self._store(), path)
+            except FileNotFoundError:
+                return
+
+        self.effects.run(call, remove)
+
+    def objects(self, prefix: str) -> list[StoredObject]:
+        """Every object below a prefix, by path."""
+        import obstore
+
+        if self.is_local and not Path(self.child(prefix)).exists():
+            return []
+        found = [
+            StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp())
+            for chunk in obstore.list(self._store(), prefix=prefix)
+            for meta in chunk
+        ]
+        return sorted(found, key=lambda o: o.path)
+
+    def _store(self) -> ObjectStore:
+        cached: ObjectStore | None = self.__dict__.get("_cached_store")
+        if cached is None:
+            cached = self._open_store()
+            self.__dict__["_cached_store"] = cached
+        return cached
+
+    def _open_store(self) -> ObjectStore:
+        from obstore.store import LocalStore, S3Store
+
+        if self.is_local:
+            return LocalStore(self.uri, mkdir=True)
+        bucket, _, prefix = self.uri.removeprefix("s3://").partition("/")
+        config = {k: v for k, v in self.options.items() if k != "allow_http"}
+        client = {"allow_http": True} if self.options.get("allow_http", "").lower() == "true" else {}
+        return S3Store(bucket, prefix=prefix or None, config=config, client_options=client)  # type: ignore[arg-type]
+
+    def check_conditional_put(self, probe: str) -> None:
+        """Refuse a store that would let two writers win. Costs two puts and a delete, on object stores only."""
+        if self.is_local:
+            return
+        self.put_new(probe, b"probe")
+        try:
+            self.put_new(probe, b"probe")
+        except AlreadyExists:
+            return
+        finally:
+            self.delete(probe)
+        raise StorageError(
+            f"{self.uri} ignores conditional puts: two writers could both believe they committed",
+            hint="Use a store that supports If-None-Match, or a newer version of this one.",
+        )
+
+    # ── durability ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make files and the folders that name them survive a power failure. Missing files are skipped: they were not written."""
+        if not self.is_local or self.durability is not Durability.FULL:
+            return
+        existing = [p for p in (Path(self.child(path)) for path in paths) if p.exists()]
+        if not existing:
+            return
+
+        def flush() -> None:
+            for path in existing:
+                _fsync(path)
+            for folder in self._folders(existing):
+                _fsync(folder)
+
+        self.effects.run(Call.SYNC, flush)
+
+    def _folders(self, files: Iterable[Path]) -> list[Path]:
+        """The folders from each file up to the root, deepest first."""
+        root = Path(self.uri)
+        found: set[Path] = set()
+        for file in files:
+            for folder in file.parents:
+                found.add(folder)
+                if folder == root or root not in folder.parents:
+                    break
+        return sorted(found, key=lambda p: len(p.parts), reverse=True)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,260 @@
+"""The publisher: the only code that moves a branch.
+
+Publishing is a loop around one compare-and-swap (`Manifest.publish`):
+
+    load the head → apply the plan on top of it → write the new tail → swap
+                                                                        ├ won: the commit is visible, to everybody, at once
+                                                                        └ lost: somebody else published; once more, from the top
+
+**What losing means** is read off the plan and the commits in between. If those are maintenance only, nothing the plan relied on
+has changed, and it is applied to the tables as they are now. If a logical commit touched a table of the plan's read set, the
+plan is void (`ReadSetChanged`, with the table, the pin it expected and the pin it found). Otherwise the changes are applied
+again: new rows stay in the data files they are in, only the small commits on top are made anew; ids that must be new are looked
+up again, and the caller's `revalidate` sees what happened in between.
+
+**An unclear outcome** (a timeout after the swap was sent) is settled by looking: the commit's id is chosen before the first
+attempt, so either the lineage holds it, and the publish succeeded, or it does not, and the attempt is repeated or reported.
+
+**Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
+everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
+them all. A plan that turns out void fails alone. Worked example, two inserts queued behind a third:
+
+    leader publishes a         queue: b, c
+    leader publishes b ← c     one swap, two commits: parent of b is a, parent of c is b
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Lock
+
+from omnigraph.errors import ConflictError, GraphError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
+from omnigraph.model.ids import Clock, IdSource
+from omnigraph.storage.changes import Append, Applied
+from omnigraph.storage.lance_errors import LostRace
+from omnigraph.storage.lineage import Commit, OpClass, TableChange
+from omnigraph.storage.manifest import Manifest, ManifestState
+from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables import Tables
+
+ATTEMPTS = 200
+"""Most swaps tried for one batch before giving up; with backoff that is about a minute of losing."""
+
+FIRST_BACKOFF = 0.002
+LONGEST_BACKOFF = 0.25
+
+Revalidate = Callable[[ManifestState, Sequence[Commit]], None]
+"""Asked before a plan is applied on top of commits it has not seen; raises if it may not be."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    plan: PublishPlan
+    commit_id: str
+    revalidate: Revalidate | None
+    outcome: Future[Commit] = field(default_factory=Future)
+    applied: dict[tuple[str, int], Applied] = field(default_factory=dict)
+    """What applying a change to a pin gave: an attempt that finds the same pin again reuses it."""
+
+
+class Publisher:
+    """Publishes plans to one branch."""
+
+    def __init__(self, branch: str, manifest: Manifest, tables: Tables, ids: IdSource, clock: Clock) -> None:
+        self.branch = branch
+        self.manifest = manifest
+        self._tables = tables
+        self._ids = ids
+        self._clock = clock
+        self._lock = Lock()
+        self._queue: list[_Waiting] = []
+        self._leading = False
+
+    def publish(self, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
+        """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
+        waiting = _Waiting(plan, self._ids.next(), revalidate)
+        with self._lock:
+            self._queue.append(waiting)
+            lead = not self._leading
+            self._leading = True
+        if lead:
+            self._lead()
+        return waiting.outcome.result()
+
+    def _lead(self) -> None:
+        while True:
+            with self._lock:
+                batch, self._queue = self._queue, []
+                if not batch:
+                    self._leading = False
+                    return
+            try:
+                self._publish_batch(batch)
+            except BaseException as error:
+                for waiting in batch:
+                    if not waiting.outcome.done():
+                        waiting.outcome.set_exception(error)
+                if not isinstance(error, Exception):
+                    with self._lock:
+                        self._leading = False
+                    raise
+
+    def _publish_batch(self, batch: list[_Waiting]) -> None:
+        doubtful = False
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(random.uniform(0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt, 10))))
+            head = self.manifest.load()
+            if doubtful:
+                batch = self._settle(batch)
+                doubtful = False
+            state, commits, batch = self._apply_batch(batch, head)
+            if not batch:
+                return
+            self._tables.place.sync([f for w in batch for a in w.applied.values() for f in a.files])
+            schema = next((w.plan.schema for w in batch if w.plan.schema is not None), None)
+            try:
+                self.manifest.publish(head, state, schema, [c for w in batch for c in w.plan.carried])
+            except LostRace:
+                continue
+            except StorageError:
+                doubtful = True
+                if attempt + 1 == ATTEMPTS or attempt >= 3:
+                    self._settle(batch)
+                    raise
+                continue
+            for waiting, commit in zip(batch, commits, strict=True):
+                waiting.outcome.set_result(commit)
+            return
+        raise ConflictError(
+            f"branch `{self.branch}` is too busy: {ATTEMPTS} attempts lost the race", hint="Retry, or write in larger commits."
+        )
+
+    def _settle(self, batch: list[_Waiting]) -> list[_Waiting]:
+        """After an unclear outcome: those whose commit is in the lineage have succeeded; gives the rest."""
+        rest = []
+        for waiting in batch:
+            found = self.manifest.find(waiting.commit_id)
+            if found is None:
+                rest.append(waiting)
+            else:
+                waiting.outcome.set_result(found)
+        return rest
+
+    def _apply_batch(self, batch: Sequence[_Waiting], head: ManifestState) -> tuple[ManifestState, list[Commit], list[_Waiting]]:
+        """Apply plans one on top of the other. Plans that may not be published fail here, alone."""
+        state, commits, accepted = head, list[Commit](), list[_Waiting]()
+        for waiting in batch:
+            if accepted and (waiting.plan.schema is not None or waiting.plan.seals):
+                # Those stand alone in their swap; the next batch takes them.
+                with self._lock:
+                    self._queue.append(waiting)
+                continue
+            try:
+                commit = self._commit(waiting, state)
+            except GraphError as error:
+                waiting.outcome.set_exception(error)
+                continue
+            state = state.after(commit, sealed=waiting.plan.seals)
+            commits.append(commit)
+            accepted.append(waiting)
+        return state, commits, accepted
+
+    def _commit(self, waiting: _Waiting, state: ManifestState) -> Commit:
+        plan = waiting.plan
+        if state.head.sealed:
+            raise NotFound(f"branch `{self.branch}` was deleted", hint="Create it again, or write to another branch.")
+        if plan.expected_head is not None and plan.expected_head != state.head.commit:
+            raise PreconditionFailed(
+                f"branch `{self.branch}` is at {state.head.commit}, not at {plan.expected_head}: somebody committed in between"
+            )
+        self._check_still_valid(waiting, state)
+        changes = [self._apply(waiting, planned, state) for planned in plan.changes]
+        for replacement in plan.replacements:
+            before = state.tables[replacement.table]
+            changes.append(_table_change(replacement.table, before, replacement.applied))
+        changes += [TableChange(created.table, None, created) for created in plan.creates]
+        changes += [TableChange(name, state.tables[name], None) for name in plan.drops]
+        return Commit(
+            waiting.commit_id,
+            state.head.seq + 1,
+            state.head.commit,
+            plan.merged_parent,
+            self.branch,
+            plan.actor,
+            int(self._clock.now().timestamp() * 1_000_000),
+            plan.op_class,
+            plan.operation,
+            plan.message,
+            state.head.schema if plan.schema is None else plan.schema.id,
+            tuple(changes),
+        )
+
+    def _check_still_valid(self, waiting: _Waiting, state: ManifestState) -> None:
+        plan = waiting.plan
+        if plan.base == state.head.commit:
+            return
+        between = self._since(plan.base, state)
+        for commit in between:
+            for change in commit.changes:
+                if commit.op_class is OpClass.LOGICAL and change.table in plan.read_set:
+                    expected = None if change.before is None else change.before.pin
+                    actual = None if change.after is None else change.after.pin
+                    raise ReadSetChanged(
+                        f"table {change.table} changed while the write was prepared: expected pin {expected}, found {actual} "
+                        f"(commit {commit.id})"
+                    )
+        for replacement in plan.replacements:
+            found = state.tables.get(replacement.table)
+            if found is None or found.pin != replacement.base_pin:
+                raise ReadSetChanged(
+                    f"table {replacement.table} moved while its new version was prepared: expected pin {replacement.base_pin}, "
+                    f"found {None if found is None else found.pin}"
+                )
+        if waiting.revalidate is not None and any(c.op_class is OpClass.LOGICAL for c in between):
+            waiting.revalidate(state, between)
+
+    def _since(self, base: str, state: ManifestState) -> list[Commit]:
+        """Commits on the branch after `base`, oldest first."""
+        recent = list(state.recent)
+        for at, commit in enumerate(recent):
+            if commit.parent == base:
+                return recent[at:]
+        older = self.manifest.history(before=recent[0].seq if recent else None)
+        chain = [*reversed(older), *recent]
+        for at, commit in enumerate(chain):
+            if commit.parent == base:
+                return chain[at:]
+        raise ReadSetChanged(f"commit {base}, which the write was prepared against, is not on branch `{self.branch}`")
+
+    def _apply(self, waiting: _Waiting, planned: PlannedChange, state: ManifestState) -> TableChange:
+        before = state.tables.get(planned.table)
+        if before is None:
+            raise ReadSetChanged(f"table {planned.table} no longer exists on branch `{self.branch}`")
+        key = (planned.table, before.pin)
+        applied = waiting.applied.get(key)
+        if applied is None:
+            if isinstance(planned.change, Append) and planned.change.ids:
+                present = self._tables.open(before).lookup(planned.change.ids, ["id"])
+                if present.num_rows:
+                    name = present["id"][0].as_py()
+                    raise KeyConflict(f"{planned.table} already has an entity with id '{name}'")
+            applied = self._tables.apply(before, planned.change)
+            waiting.applied[key] = applied
+        return _table_change(planned.table, before, applied)
+
+
+def _table_change(table: str, before: object, applied: Applied) -> TableChange:
+    return TableChange(
+        table,
+        before,  # type: ignore[arg-type]
+        applied.state,
+        applied.added,
+        applied.removed,
+        applied.fragments_added,
+        applied.fragments_removed,
+    )

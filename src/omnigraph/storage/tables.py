@@ -1,0 +1,341 @@
+"""Tables at pinned versions.
+
+A table is a Lance dataset whose own head never moves after it was created. Every change is a *detached* version: committed on
+top of a pinned one, named by a random number, on nobody's lineage. Whoever knows the number can open it; nobody else can see
+it. So a change costs what it writes, siblings never conflict, and a crash leaves files that nothing refers to.
+
+    create("nodes/5-7")           version 1, empty                    the only attached version there will ever be
+    append on 1                   version 0x9f3…  (detached)          pinned by some graph commit
+    append on 0x9f3…              version 0xc01…  (detached)
+    append on 0x9f3…              version 0x8aa…  (detached)          a sibling: another branch, or the loser of a race
+
+Handles are cached by (location, pin). A pin never comes back, so an entry can never be stale.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset
+from lance import LanceOperation as Op
+from lance.dataset import Session
+from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
+
+from omnigraph.storage.changes import (
+    NO_ROWS,
+    Append,
+    Applied,
+    Change,
+    Delete,
+    IndexState,
+    Overwrite,
+    TableState,
+    Upsert,
+    WrittenRows,
+)
+from omnigraph.storage.effects import Call
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.place import Place
+
+STORAGE_VERSION: Final = "2.2"
+"""File format of new data files."""
+
+LOOKUP_BATCH = 8_192
+"""Most ids in one lookup."""
+
+_HANDLES = 256
+
+
+class Tables:
+    """The tables of one graph, behind one shared session."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.session = Session()
+        self._handles: dict[tuple[str, int], Table] = {}
+        self._lock = Lock()
+        self.opened = 0
+        """Datasets opened so far: the cost tests count on it."""
+
+    def create(self, table: str, location: str, schema: pa.Schema) -> TableState:
+        """A new, empty table. Safe to repeat: a folder that nobody refers to is reused."""
+        uri = self.place.child(location)
+
+        def make() -> LanceDataset:
+            return lance.write_dataset(
+                schema.empty_table(),
+                uri,
+                mode="create",
+                data_storage_version=STORAGE_VERSION,
+                enable_stable_row_ids=False,  # several index segments over changed rows go wrong with them: see the guard tests
+                storage_options=dict(self.place.options) or None,
+                session=self.session,
+            )
+
+        with translated(f"create the table at {location}"):
+            dataset = self.place.effects.run(Call.CREATE_TABLE, make)
+        self.place.sync(_all_files_below(self.place, location))
+        return TableState(table, location, dataset.version, 0, 0)
+
+    def open(self, state: TableState) -> Table:
+        """The table at the pin of a state."""
+        key = (state.location, state.pin)
+        with self._lock:
+            found = self._handles.pop(key, None)
+            if found is not None:
+                self._handles[key] = found
+                return found
+        with translated(f"open {state.location} at {state.pin}"):
+            dataset = lance.dataset(
+                self.place.child(state.location),
+                version=state.pin,
+                storage_options=dict(self.place.options) or None,
+                session=self.session,
+            )
+        self.opened += 1
+        return self._remember(Table(self.place, dataset, state.table, state.location))
+
+    def _remember(self, table: Table) -> Table:
+        with self._lock:
+            self._handles[table.location, table.pin] = table
+            while len(self._handles) > _HANDLES:
+                self._handles.pop(next(iter(self._handles)))
+        return table
+
+    def apply(self, base: TableState, change: Change) -> Applied:
+        """The table with a change on top of a pinned version. Nothing visible moves."""
+        applied, handle = self.open(base).apply(base, change)
+        if handle is not None:
+            self._remember(handle)
+        return applied
+
+
+class Table:
+    """A table at one pin. Reading is safe from any thread; a write makes a new handle and leaves this one alone."""
+
+    def __init__(self, place: Place, dataset: LanceDataset, table: str, location: str) -> None:
+        self.place = place
+        self.dataset = dataset
+        self.table = table
+        self.location = location
+
+    @property
+    def pin(self) -> int:
+        return int(self.dataset.version)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.dataset.schema
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: pc.Expression | None = None,
+        *,
+        limit: int | None = None,
+        order_by: Sequence[str] | None = None,
+        use_index: bool = True,
+        batch_rows: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows as a stream of batches. The filter is a structured expression, never text."""
+        with translated(f"read {self.location}"):
+            scanner = self.dataset.scanner(
+                columns=list(columns) if columns is not None else None,
+                filter=where,
+                limit=limit,
+                order_by=list(order_by) if order_by else None,
+                use_scalar_index=use_index,
+                batch_size=batch_rows,
+                prefilter=True,
+            )
+            yield from scanner.to_batches()
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        where: pc.Expression | None = None,
+        *,
+        limit: int | None = None,
+        order_by: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows as one table."""
+        batches = list(self.scan(columns, where, limit=limit, order_by=order_by))
+        names = list(columns) if columns is not None else self.schema.names
+        return pa.Table.from_batches(batches, schema=pa.schema([self.schema.field(n) for n in names]))
+
+    def lookup(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows with these ids, in no particular order."""
+        wanted = list(dict.fromkeys(ids))
+        parts = [
+            self.read(columns, pc.field("id").isin(wanted[at : at + LOOKUP_BATCH])) for at in range(0, len(wanted), LOOKUP_BATCH)
+        ]
+        return pa.concat_tables(parts) if parts else self.read(columns, limit=0)
+
+    def count(self, where: pc.Expression | None = None) -> int:
+        """How many rows there are."""
+        if where is None:
+            with translated(f"count {self.location}"):
+                return int(self.dataset.count_rows())
+        return sum(batch.num_rows for batch in self.scan(["id"], where))
+
+    def indexes(self) -> tuple[IndexState, ...]:
+        """Every index, and how many of the present fragments it covers."""
+        present = {f.fragment_id for f in self.dataset.get_fragments()}
+        covered: dict[str, set[int]] = {}
+        about: dict[str, tuple[str, str]] = {}
+        with translated(f"read the indexes of {self.location}"):
+            for entry in self.dataset.list_indices():
+                covered.setdefault(entry["name"], set()).update(set(entry["fragment_ids"]) & present)
+                about[entry["name"]] = (entry["fields"][0], entry["type"])
+        return tuple(IndexState(name, *about[name], len(covered[name])) for name in sorted(covered))
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, rows: pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]) -> WrittenRows:
+        """Put rows into data files that nothing refers to yet."""
+        data = rows if isinstance(rows, pa.Table | pa.RecordBatchReader) else pa.RecordBatchReader.from_batches(self.schema, rows)
+        if isinstance(data, pa.Table) and data.num_rows == 0:
+            return NO_ROWS
+        with translated(f"write rows to {self.location}"):
+            fragments: list[FragmentMetadata] = self.place.effects.run(
+                Call.WRITE_ROWS,
+                lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION),
+            )
+        described = tuple(json.dumps(f.to_json()) for f in fragments)
+        files = tuple(f"{self.location}/data/{file.path}" for f in fragments for file in f.files)
+        return WrittenRows(described, sum(f.physical_rows for f in fragments), files)
+
+    def apply(self, state: TableState, change: Change) -> tuple[Applied, Table | None]:
+        """Commit a change on top of this pin as a new, unseen version."""
+        match change:
+            case Append(written) if not written.fragments:
+                return unchanged(state), None
+            case Append(written):
+                return self._pinned(state, Op.Append(_fragments(written)), written.files, written.rows, 0)
+            case Upsert(written, ids):
+                return self._upsert(state, written, ids)
+            case Delete(ids):
+                return self._upsert(state, NO_ROWS, ids)
+            case Overwrite(written):
+                operation = Op.Overwrite(self.schema, _fragments(written))
+                return self._pinned(state, operation, written.files, written.rows, state.rows)
+
+    def _upsert(self, state: TableState, written: WrittenRows, ids: Sequence[str]) -> tuple[Applied, Table | None]:
+        touched, emptied, removed = self._mark_deleted(ids)
+        if not touched and not emptied:
+            return self.apply(state, Append(written)) if written.fragments else (unchanged(state), None)
+        files = (*written.files, *(self._deletion_file(f) for f in touched))
+        operation: Op.BaseOperation
+        if written.fragments:
+            operation = Op.Update(
+                removed_fragment_ids=emptied,
+                updated_fragments=touched,
+                new_fragments=_fragments(written),
+                # All of them: with none, Lance takes the new rows for indexed and they vanish from search.
+                fields_modified=[f.id() for f in self.dataset.lance_schema.fields()],
+                update_mode="rewrite_rows",
+            )
+        else:
+            operation = Op.Delete(updated_fragments=touched, deleted_fragment_ids=emptied, predicate="true")
+        return self._pinned(state, operation, files, written.rows, removed)
+
+    def _mark_deleted(self, ids: Sequence[str]) -> tuple[list[FragmentMetadata], list[int], int]:
+        """Deletion marks for rows with these ids: fragments with a new deletion file, fragments left empty, rows marked."""
+        by_fragment: dict[int, list[str]] = {}
+        with translated(f"look up ids in {self.location}"):
+            for at in range(0, len(ids), LOOKUP_BATCH):
+                chosen = pc.field("id").isin(list(ids[at : at + LOOKUP_BATCH]))
+                found = self.dataset.scanner(columns=["id"], filter=chosen, with_row_address=True).to_table()
+                for name, address in zip(found["id"].to_pylist(), found["_rowaddr"].to_pylist(), strict=True):
+                    by_fragment.setdefault(address >> 32, []).append(name)
+        touched: list[FragmentMetadata] = []
+        emptied: list[int] = []
+        for number in sorted(by_fragment):
+            fragment = self.dataset.get_fragment(number)
+            assert fragment is not None
+            with translated(f"mark deleted rows in {self.location}"):
+                after = self.place.effects.run(Call.WRITE_DELETIONS, _deletion(fragment, by_fragment[number]))
+            if after is None:
+                emptied.append(number)
+            else:
+                touched.append(after)
+        return touched, emptied, sum(len(found) for found in by_fragment.values())
+
+    def _deletion_file(self, fragment: FragmentMetadata) -> str:
+        marks = fragment.to_json()["deletion_file"]
+        suffix = "arrow" if marks["file_type"] == "array" else "bin"
+        return f"{self.location}/_deletions/{fragment.id}-{marks['read_version']}-{marks['id']}.{suffix}"
+
+    def _pinned(
+        self, state: TableState, operation: Op.BaseOperation, files: Sequence[str], added: int, removed: int
+    ) -> tuple[Applied, Table]:
+        after = self.commit(operation)
+        before_marks, after_marks = _signatures(self.dataset), _signatures(after.dataset)
+        new_state = TableState(
+            state.table,
+            state.location,
+            after.pin,
+            state.rows + added - removed,
+            len(after_marks),
+            after.indexes() if state.indexes else (),
+        )
+        return (
+            Applied(
+                new_state,
+                added,
+                removed,
+                tuple(sorted(n for n, mark in after_marks.items() if before_marks.get(n) != mark)),
+                tuple(sorted(n for n, mark in before_marks.items() if after_marks.get(n) != mark)),
+                (*files, f"{self.location}/_versions/d{after.pin}.manifest"),
+            ),
+            after,
+        )
+
+    def commit(self, operation: Op.BaseOperation) -> Table:
+        """Commit an operation on top of this pin, detached."""
+        with translated(f"pin a version of {self.location}"):
+            dataset = self.place.effects.run(
+                Call.PIN,
+                lambda: LanceDataset.commit(self.dataset, operation, read_version=self.dataset.version, detached=True),
+            )
+        return Table(self.place, dataset, self.table, self.location)
+
+
+def unchanged(state: TableState) -> Applied:
+    """The outcome of a change that changes nothing."""
+    return Applied(state, 0, 0, (), (), ())
+
+
+def _deletion(fragment: LanceFragment, ids: Sequence[str]) -> Callable[[], FragmentMetadata | None]:
+    """Lance takes the predicate of a fragment as text only; ids are quoted here and nowhere else."""
+    quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids)
+    return lambda: fragment.delete(f"id IN ({quoted})")
+
+
+def _fragments(written: WrittenRows) -> list[FragmentMetadata]:
+    return [FragmentMetadata.from_json(text) for text in written.fragments]
+
+
+def _signatures(dataset: LanceDataset) -> dict[int, str]:
+    """What each fragment is made of: same data files and same deletions, same signature."""
+    marks: dict[int, str] = {}
+    for fragment in dataset.get_fragments():
+        described = fragment.metadata.to_json()
+        marks[fragment.fragment_id] = json.dumps([[f["path"] for f in described["files"]], described["deletion_file"]])
+    return marks
+
+
+def _all_files_below(place: Place, location: str) -> list[str]:
+    if not place.is_local:
+        return []
+    root = Path(place.uri)
+    return [str(p.relative_to(root)) for p in Path(place.child(location)).rglob("*") if p.is_file()]
