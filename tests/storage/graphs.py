@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.errors import KeyConflict
 from omnigraph.storage.changes import Append, Delete, Overwrite, Upsert
 from omnigraph.storage.effects import Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
@@ -35,7 +36,10 @@ def rows(**values: int) -> pa.Table:
 def insert(store: GraphStore, branch: str = MAIN, table: str = PEOPLE, **values: int) -> Commit:
     """Insert rows that must be new."""
     snapshot = store.snapshot(branch)
-    written = store.tables.open(snapshot.tables[table]).write(rows(**values))
+    handle = store.tables.open(snapshot.tables[table])
+    if handle.lookup(list(values), ["id"]).num_rows:
+        raise KeyConflict(f"one of {', '.join(values)} exists")
+    written = handle.write(rows(**values))
     return store.publish(branch, _plan("insert", snapshot.commit, PlannedChange(table, Append(written, tuple(values)))))
 
 

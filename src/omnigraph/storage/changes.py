@@ -23,7 +23,7 @@ class WrittenRows:
     """Fragment descriptions as JSON; they hold for any version of the table."""
     rows: int
     files: tuple[str, ...]
-    """Paths below the place, to be synced before anything refers to them."""
+    """Paths below the place; durable already."""
 
 
 NO_ROWS = WrittenRows((), 0, ())
@@ -33,7 +33,7 @@ NO_ROWS = WrittenRows((), 0, ())
 class Append:
     written: WrittenRows
     ids: tuple[str, ...] = ()
-    """Ids that must not exist yet; empty when they cannot (fresh ULIDs)."""
+    """Ids that do not exist at the plan's base and must not exist when it is published; empty when they cannot (fresh ULIDs)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class GraphStore:
             store._ids.next(), 0, None, None, MAIN, actor, created_at, OpClass.LOGICAL, "init", None, schema.id, changes
         )
         incarnation = store._ids.next()
-        store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, [schema], [commit])
+        store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, schema, [commit])
         store._put_ref(Ref(MAIN, incarnation))
         return store
 
@@ -152,12 +152,11 @@ class GraphStore:
     def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
         """A branch that starts where another branch is, or at a commit. Costs the same whatever the size of the graph."""
         self._writable()
-        check_branch_name(name, self.branches())
-        parent, state = self._branch_point(at)
+        live = self.branches()
+        check_branch_name(name, live)
+        parent, state = self._branch_point(at, live)
         incarnation = self._ids.next()
-        manifest = self._manifest(incarnation)
-        schema = self.schema_document(parent, state.head.schema)
-        manifest.create(state.head, state.tables.values(), [schema], [])
+        self._manifest(incarnation).create(state.head, state.tables.values())
         ref = Ref(name, incarnation, parent.incarnation, state.head.commit)
         try:
             self._put_ref(ref)
@@ -165,11 +164,10 @@ class GraphStore:
             raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
         return ref
 
-    def _branch_point(self, at: str) -> tuple[Ref, ManifestState]:
-        if at in self.branches():
-            ref = self.ref(at)
-            return ref, self._manifest(ref.incarnation).load()
-        for branch in self.branches():
+    def _branch_point(self, at: str, live: Sequence[str]) -> tuple[Ref, ManifestState]:
+        if at in live:
+            return self.ref(at), self._state(at)
+        for branch in live:
             ref = self.ref(branch)
             owner, commit = self._find(ref, at)
             if commit is not None:

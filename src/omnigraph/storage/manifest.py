@@ -153,12 +153,17 @@ class Manifest:
                 dataset = self._open()
             else:
                 self.probes += 1
-                if dataset.latest_version == dataset.version and self._state is not None:
+                latest = dataset.latest_version
+                if latest == dataset.version and self._state is not None:
                     return self._state
-                dataset = self._open()
+                dataset = dataset.checkout_version(latest)
         self._dataset = dataset
         self._state = self._read_tail(dataset)
         return self._state
+
+    def last_known(self) -> ManifestState:
+        """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""
+        return self._state if self._state is not None else self.load()
 
     def _open(self) -> LanceDataset:
         dataset = lance.dataset(
@@ -241,26 +246,23 @@ class Manifest:
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(
-        self, head: Head, tables: Iterable[TableState], schemas: Sequence[SchemaDocument], commits: Sequence[Commit]
+        self, head: Head, tables: Iterable[TableState], schema: SchemaDocument | None = None, commits: Sequence[Commit] = ()
     ) -> None:
-        """A new manifest. Nobody sees it until a ref names it."""
-        packed = _rows("schema", [(s.id, head.seq, s) for s in schemas])
-        tail = _tail_rows(head, {t.table: t for t in tables}, commits)
+        """A new manifest. Nobody sees it until a ref names it. A branch finds its schemas in the manifest it came from."""
+        parts = [] if schema is None else [_rows("schema", [(schema.id, head.seq, schema)])]
+        parts.append(_tail_rows(head, {t.table: t for t in tables}, commits))
+        uri, options = self.place.child(self.location), dict(self.place.options) or None
 
-        def make() -> None:
-            dataset = lance.write_dataset(
-                packed,
-                self.place.child(self.location),
-                mode="create",
-                storage_options=dict(self.place.options) or None,
-                session=self._session,
-            )
-            fragments = write_fragments(tail, dataset, mode="append")
-            LanceDataset.commit(dataset, Op.Append(fragments), read_version=dataset.version, max_retries=0)
+        def make() -> LanceDataset:
+            if len(parts) == 1:
+                return lance.write_dataset(parts[0], uri, mode="create", storage_options=options, session=self._session)
+            fragments = [f for rows in parts for f in write_fragments(rows, uri, mode="create", storage_options=options)]
+            return LanceDataset.commit(uri, Op.Overwrite(SCHEMA, fragments), storage_options=options, max_retries=0)
 
         with translated(f"create the manifest {self.location}"):
             self.place.effects.run(Call.CREATE_MANIFEST, make)
-        self.place.sync(o.path for o in self.place.objects(self.location) if self.place.is_local)
+        if self.place.is_local:
+            self.place.sync(o.path for o in self.place.objects(self.location))
 
     def publish(
         self, expected: ManifestState, desired: ManifestState, new: SchemaDocument | None, carried: Sequence[Commit]

@@ -34,7 +34,7 @@ from threading import Lock
 
 from omnigraph.errors import ConflictError, GraphError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
 from omnigraph.model.ids import Clock, IdSource
-from omnigraph.storage.changes import Append, Applied
+from omnigraph.storage.changes import Append, Applied, TableState
 from omnigraph.storage.lance_errors import LostRace
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
 from omnigraph.storage.manifest import Manifest, ManifestState
@@ -108,7 +108,7 @@ class Publisher:
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt, 10))))
-            head = self.manifest.load()
+            head = self.manifest.load() if attempt else self.manifest.last_known()
             if doubtful:
                 batch = self._settle(batch)
                 doubtful = False
@@ -172,8 +172,9 @@ class Publisher:
             raise PreconditionFailed(
                 f"branch `{self.branch}` is at {state.head.commit}, not at {plan.expected_head}: somebody committed in between"
             )
-        self._check_still_valid(waiting, state)
-        changes = [self._apply(waiting, planned, state) for planned in plan.changes]
+        between = [] if plan.base == state.head.commit else self._since(plan.base, state)
+        self._check_still_valid(waiting, state, between)
+        changes = [self._apply(waiting, planned, state, between) for planned in plan.changes]
         for replacement in plan.replacements:
             before = state.tables[replacement.table]
             changes.append(_table_change(replacement.table, before, replacement.applied))
@@ -194,11 +195,8 @@ class Publisher:
             tuple(changes),
         )
 
-    def _check_still_valid(self, waiting: _Waiting, state: ManifestState) -> None:
+    def _check_still_valid(self, waiting: _Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
         plan = waiting.plan
-        if plan.base == state.head.commit:
-            return
-        between = self._since(plan.base, state)
         for commit in between:
             for change in commit.changes:
                 if commit.op_class is OpClass.LOGICAL and change.table in plan.read_set:
@@ -231,7 +229,7 @@ class Publisher:
                 return chain[at:]
         raise ReadSetChanged(f"commit {base}, which the write was prepared against, is not on branch `{self.branch}`")
 
-    def _apply(self, waiting: _Waiting, planned: PlannedChange, state: ManifestState) -> TableChange:
+    def _apply(self, waiting: _Waiting, planned: PlannedChange, state: ManifestState, between: Sequence[Commit]) -> TableChange:
         before = state.tables.get(planned.table)
         if before is None:
             raise ReadSetChanged(f"table {planned.table} no longer exists on branch `{self.branch}`")
@@ -239,19 +237,28 @@ class Publisher:
         applied = waiting.applied.get(key)
         if applied is None:
             if isinstance(planned.change, Append) and planned.change.ids:
-                present = self._tables.open(before).lookup(planned.change.ids, ["id"])
-                if present.num_rows:
-                    name = present["id"][0].as_py()
-                    raise KeyConflict(f"{planned.table} already has an entity with id '{name}'")
+                self._check_still_new(planned.table, planned.change.ids, before, between)
             applied = self._tables.apply(before, planned.change)
             waiting.applied[key] = applied
         return _table_change(planned.table, before, applied)
 
+    def _check_still_new(self, name: str, ids: Sequence[str], table: TableState, between: Sequence[Commit]) -> None:
+        """Ids that were new at the plan's base must be new now: look where commits in between have put rows, nowhere else."""
+        touching = [(c, change) for c in between for change in c.changes if change.table == name]
+        if not touching:
+            return
+        handle = self._tables.open(table)
+        rewritten = any(c.op_class is OpClass.MAINTENANCE for c, _ in touching)
+        fragments = handle.fragment_ids() if rewritten else [n for _, change in touching for n in change.fragments_added]
+        present = handle.ids_among(ids, fragments)
+        if present:
+            raise KeyConflict(f"{name} already has an entity with id '{min(present)}'")
 
-def _table_change(table: str, before: object, applied: Applied) -> TableChange:
+
+def _table_change(table: str, before: TableState, applied: Applied) -> TableChange:
     return TableChange(
         table,
-        before,  # type: ignore[arg-type]
+        before,
         applied.state,
         applied.added,
         applied.removed,

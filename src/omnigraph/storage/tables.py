@@ -172,6 +172,16 @@ class Table:
         names = list(columns) if columns is not None else self.schema.names
         return pa.Table.from_batches(batches, schema=pa.schema([self.schema.field(n) for n in names]))
 
+    def ids_among(self, ids: Sequence[str], fragments: Iterable[int]) -> list[str]:
+        """Which of these ids stand in the given fragments."""
+        chosen = [f for f in self.dataset.get_fragments() if f.fragment_id in set(fragments)]
+        found: list[str] = []
+        with translated(f"look up ids in {self.location}"):
+            for at in range(0, len(ids) if chosen else 0, LOOKUP_BATCH):
+                where = pc.field("id").isin(list(ids[at : at + LOOKUP_BATCH]))
+                found += self.dataset.scanner(columns=["id"], filter=where, fragments=chosen).to_table()["id"].to_pylist()
+        return found
+
     def lookup(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these ids, in no particular order."""
         wanted = list(dict.fromkeys(ids))
@@ -187,9 +197,13 @@ class Table:
                 return int(self.dataset.count_rows())
         return sum(batch.num_rows for batch in self.scan(["id"], where))
 
+    def fragment_ids(self) -> list[int]:
+        """Numbers of the fragments of this version."""
+        return list(self.dataset.fragment_ids())
+
     def indexes(self) -> tuple[IndexState, ...]:
         """Every index, and how many of the present fragments it covers."""
-        present = {f.fragment_id for f in self.dataset.get_fragments()}
+        present = set(self.fragment_ids())
         covered: dict[str, set[int]] = {}
         about: dict[str, tuple[str, str]] = {}
         with translated(f"read the indexes of {self.location}"):
@@ -212,6 +226,7 @@ class Table:
             )
         described = tuple(json.dumps(f.to_json()) for f in fragments)
         files = tuple(f"{self.location}/data/{file.path}" for f in fragments for file in f.files)
+        self.place.sync(files)  # by the writer, so that writers sync side by side; the publisher syncs what it writes itself
         return WrittenRows(described, sum(f.physical_rows for f in fragments), files)
 
     def apply(self, state: TableState, change: Change) -> tuple[Applied, Table | None]:
@@ -220,20 +235,20 @@ class Table:
             case Append(written) if not written.fragments:
                 return unchanged(state), None
             case Append(written):
-                return self._pinned(state, Op.Append(_fragments(written)), written.files, written.rows, 0)
+                return self._pinned(state, Op.Append(_fragments(written)), (), (written.rows, 0))
             case Upsert(written, ids):
                 return self._upsert(state, written, ids)
             case Delete(ids):
                 return self._upsert(state, NO_ROWS, ids)
             case Overwrite(written):
                 operation = Op.Overwrite(self.schema, _fragments(written))
-                return self._pinned(state, operation, written.files, written.rows, state.rows)
+                return self._pinned(state, operation, (), (written.rows, state.rows), self.fragment_ids())
 
     def _upsert(self, state: TableState, written: WrittenRows, ids: Sequence[str]) -> tuple[Applied, Table | None]:
         touched, emptied, removed = self._mark_deleted(ids)
         if not touched and not emptied:
             return self.apply(state, Append(written)) if written.fragments else (unchanged(state), None)
-        files = (*written.files, *(self._deletion_file(f) for f in touched))
+        files = [self._deletion_file(f) for f in touched]
         operation: Op.BaseOperation
         if written.fragments:
             operation = Op.Update(
@@ -246,7 +261,7 @@ class Table:
             )
         else:
             operation = Op.Delete(updated_fragments=touched, deleted_fragment_ids=emptied, predicate="true")
-        return self._pinned(state, operation, files, written.rows, removed)
+        return self._pinned(state, operation, files, (written.rows, removed), [f.id for f in touched])
 
     def _mark_deleted(self, ids: Sequence[str]) -> tuple[list[FragmentMetadata], list[int], int]:
         """Deletion marks for rows with these ids: fragments with a new deletion file, fragments left empty, rows marked."""
@@ -276,25 +291,33 @@ class Table:
         return f"{self.location}/_deletions/{fragment.id}-{marks['read_version']}-{marks['id']}.{suffix}"
 
     def _pinned(
-        self, state: TableState, operation: Op.BaseOperation, files: Sequence[str], added: int, removed: int
+        self,
+        state: TableState,
+        operation: Op.BaseOperation,
+        files: Sequence[str],
+        rows: tuple[int, int],
+        touched: Iterable[int] = (),
     ) -> tuple[Applied, Table]:
+        """Commit an operation. `rows` are those added and removed, `touched` the fragments it gave new deletion marks."""
         after = self.commit(operation)
-        before_marks, after_marks = _signatures(self.dataset), _signatures(after.dataset)
+        before_ids, after_ids = set(self.fragment_ids()), set(after.fragment_ids())
+        added, removed = rows
         new_state = TableState(
             state.table,
             state.location,
             after.pin,
             state.rows + added - removed,
-            len(after_marks),
+            len(after_ids),
             after.indexes() if state.indexes else (),
         )
+        marked = set(touched)
         return (
             Applied(
                 new_state,
                 added,
                 removed,
-                tuple(sorted(n for n, mark in after_marks.items() if before_marks.get(n) != mark)),
-                tuple(sorted(n for n, mark in before_marks.items() if after_marks.get(n) != mark)),
+                tuple(sorted((after_ids - before_ids) | (marked & after_ids))),
+                tuple(sorted((before_ids - after_ids) | (marked & before_ids))),
                 (*files, f"{self.location}/_versions/d{after.pin}.manifest"),
             ),
             after,
@@ -323,15 +346,6 @@ def _deletion(fragment: LanceFragment, ids: Sequence[str]) -> Callable[[], Fragm
 
 def _fragments(written: WrittenRows) -> list[FragmentMetadata]:
     return [FragmentMetadata.from_json(text) for text in written.fragments]
-
-
-def _signatures(dataset: LanceDataset) -> dict[int, str]:
-    """What each fragment is made of: same data files and same deletions, same signature."""
-    marks: dict[int, str] = {}
-    for fragment in dataset.get_fragments():
-        described = fragment.metadata.to_json()
-        marks[fragment.fragment_id] = json.dumps([[f["path"] for f in described["files"]], described["deletion_file"]])
-    return marks
 
 
 def _all_files_below(place: Place, location: str) -> list[str]:
