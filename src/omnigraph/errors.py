@@ -94,7 +94,7 @@ class ParseError(LanguageError):
     """The text does not follow the grammar."""
 
     code = "parse_error"
-    default_hint = "Fix the marked place; `omnigraph fmt` shows how a valid text is laid out."
+    default_hint = "Fix the marked place; docs/reference/grammar.md has the whole grammar."
 
 
 class SchemaError(LanguageError):

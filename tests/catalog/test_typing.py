@@ -60,6 +60,52 @@ def test_a_failed_check_raises_with_every_problem_and_the_first_in_its_message()
     assert [d.to_dict()["column"] for d in caught.value.diagnostics] == [25, 35]
 
 
+EVENTS = offline_catalog(
+    Source(
+        """
+node Person { name: String @key }
+node Event { slug: String @key }
+node Place { slug: String @key }
+node Bare {}
+interface Spot { slug: String }
+node Room implements Spot {}
+edge HAS_EVENT: Place -> Event
+edge WorksAt: Person -> Place
+edge Knows: Person -> Person
+edge Holds: Event -> Room
+""",
+        "events.pg",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "help"),
+    [
+        ("$p: Place $p has_events $e", "did you mean `has_event`?"),
+        ("$p: Person $p hasevent $e", "edges of `Person`: `knows`, `worksAt`"),
+        ("$p: Person $p works_at $e", "did you mean `worksAt`?"),
+        ("$e: Event $p attends $e", "edges of `Event`: `has_event`, `holds`"),
+        ("$p: Person $c: Place $p employed $c", "edges of `Person` and `Place`: `worksAt`"),
+        ("$p: Person $e: Event $p attends $e", "edges of `Person` and `Event`: `has_event`, `holds`, `knows`, `worksAt`"),
+        ("$s: Spot $s within $e", "edges of `Spot`: `holds`"),
+        ("$p: Person $p $k:knows $q $k within $e", "there are `has_event`, `holds`, `knows`, `worksAt`"),
+        ("$a hold $b", "did you mean `holds`?"),
+        ("$b: Bare $b zzz $c", "there are `has_event`, `holds`, `knows`, `worksAt`"),
+    ],
+)
+def test_an_unknown_edge_gets_the_edges_that_fit_its_ends(clauses: str, help: str) -> None:
+    source = Source(f"query q() {{ match {{ {clauses} }} return {{ 1 }} }}")
+    _, problems = read_query(EVENTS, parse_queries(source).queries[0], source)
+    assert [(p.code, p.help) for p in problems] == [("T4", help)]
+
+
+def test_a_type_without_properties_is_said_to_have_none() -> None:
+    source = Source("query q() { match { $b: Bare $b.x = 1 } return { $b } }")
+    _, problems = read_query(EVENTS, parse_queries(source).queries[0], source)
+    assert [(p.code, p.help) for p in problems] == [("T6", "`Bare` declares no properties")]
+
+
 def test_rule_d2_is_checked_apart_from_types() -> None:
     text = 'query mix() { insert Company { name: "x" } delete Company where name = "y" }'
     source = Source(text, "q.gq")

@@ -113,14 +113,17 @@ _PARAMETER_TYPES = [
     *(PropertyType(s, null, many) for s in Scalar if s is not Scalar.VECTOR for null in (True, False) for many in (True, False)),
     *(PropertyType(Scalar.VECTOR, null, dimension=n) for null in (True, False) for n in (1, 8, MAX_VECTOR_DIMENSION)),
 ]
-_ENUMS = [("a",), ("b", "a"), ("open", "in-progress", "done"), ("1-on-1", "2x", "-", "_"), ("Z", "a", "B")]
-_PROPERTY_TYPES: list[tuple[PropertyType, tuple[str, ...]]] = [
+_ENUMS = [
+    *[("a",), ("b", "a"), ("open", "in-progress", "done"), ("1-on-1", "2x", "-", "_"), ("Z", "a", "B")],
+    tuple(f"one-of-too-many-values-for-a-line-{n}" for n in range(4)),
+]
+_PROPERTY_TYPES: list[tuple[PropertyType, tuple[p.Name, ...]]] = [
     *((type_, ()) for type_ in _PARAMETER_TYPES),
     *(
         (PropertyType(Scalar.STRING, null, enum_values=tuple(sorted(order))), written)
         for null in (True, False)
         for order in _ENUMS
-        for written in ((), order)
+        for written in ((), tuple(map(p.Name, order)))
     ),
 ]
 properties = st.builds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,71 @@ node A  // name
 def test_slashes_and_quotes_inside_strings_and_comments_mislead_nobody() -> None:
     text = 'node A @description("// no /* comment") { // a "quote\n a: String // and "another\n}\n'
     assert schema(text) == 'node A @description("// no /* comment") {  // a "quote\n    a: String  // and "another\n}\n'
+
+
+VALUES = [f"one-of-many-values-{n}" for n in range(5)]
+
+
+@pytest.mark.parametrize("ending", ["", "?", " @index", '? @index @description("d")'])
+def test_an_enum_too_wide_for_a_line_gets_a_line_per_value(ending: str) -> None:
+    listed = ",\n        ".join(VALUES)
+    wide = f"node A {{ kind: enum({','.join(VALUES)}){ending} next: String }}"
+    assert schema(wide) == f"node A {{\n    kind: enum(\n        {listed}\n    ){ending}\n    next: String\n}}\n"
+    assert render_schema(parse_schema(Source(wide))) == schema(wide)
+
+
+def test_an_enum_of_exactly_the_width_stays_on_one_line() -> None:
+    fits = "x" * (layout.WIDTH - layout.INDENT - len("a: enum(b, )? @index"))
+    assert schema(f"node A {{ a: enum(b, {fits})? @index }}").count("\n") == 3
+    assert schema(f"node A {{ a: enum(b, {fits}x)? @index }}").count("\n") == 6
+
+
+def test_an_enum_is_not_to_blame_for_a_wide_annotation() -> None:
+    long = "x" * 100
+    for ending in (f'@description("{long}")', '@description("two\nlines")'):
+        assert schema(f"node A {{ a: enum(b, c) {ending} }}") == f"node A {{\n    a: enum(b, c) {ending}\n}}\n"
+    both = schema(f'node A {{ a: enum({",".join(VALUES)}) @description("{long}") }}')
+    assert f'\n    ) @description("{long}")\n' in both
+
+
+def test_comments_in_an_enum_stay_with_their_value() -> None:
+    text = """node A {
+    kind: enum( // opens
+        note, // of note
+        /* of spec */ spec /* important */, other /* of other */, // also of other
+
+        // apart
+        last) /* of the type */ @index // of kind
+    one: enum(a, b /* of b */)?
+    // of two
+    two: enum /* in two */ (a, b)
+    three: enum(a, b) // of three
+}"""
+    assert (
+        schema(text)
+        == """\
+node A {
+    kind: enum(  // opens
+        note,  // of note
+        /* of spec */
+        spec,  /* important */
+        other,  /* of other */  // also of other
+
+        // apart
+        last
+        /* of the type */
+    ) @index  // of kind
+    one: enum(
+        a,
+        b  /* of b */
+    )?
+    // of two
+    /* in two */
+    two: enum(a, b)
+    three: enum(a, b)  // of three
+}
+"""
+    )
 
 
 def test_literals_and_enum_values_stay_as_written() -> None:
@@ -453,8 +519,7 @@ query q(  // params
 
     // what to show
     return {
-        $p.name,
-        /* n */
+        $p.name,  /* n */
         $p.age  // years
     }
     /* o */
@@ -537,14 +602,27 @@ EVERY_TOKEN = (
 )
 
 
+EVERY_SCHEMA_TOKEN = (
+    'interface N { a : String ? @ index } node A @ d ( "x" , k = 1 ) implements N , M { b : enum ( c , d ) ? @ index '
+    "@ e ( f ) g : [ I32 ] ? h : Vector ( 3 ) @ key ( b , g ) @ range ( g , 0 .. 1 ) } "
+    "edge E : A -> A @card ( 0 .. 1 ) @ d { @ unique ( src , dst ) }"
+)
+
+
 @pytest.mark.parametrize("comment", ["/* c */", "// c\n", "/* c\n c */", "\n\n/* c */\n\n", " // c\r\n\r\n"])
-def test_a_comment_between_any_two_tokens_survives(comment: str) -> None:
-    tokens = EVERY_TOKEN.split(" ")
-    whole = parse_queries(Source(EVERY_TOKEN))
+@pytest.mark.parametrize(
+    ("whole", "form", "parse"),
+    [(EVERY_TOKEN, queries, parse_queries), (EVERY_SCHEMA_TOKEN, schema, parse_schema)],
+    ids=["queries", "schema"],
+)
+def test_a_comment_between_any_two_tokens_survives(
+    whole: str, form: Callable[[str], str], parse: Callable[[Source], q.QueryFile | p.Schema], comment: str
+) -> None:
+    tokens = whole.split(" ")
     spread = [" ".join([*tokens[:at], comment, *tokens[at:]]) for at in range(len(tokens) + 1)]
     for text in (*spread, comment.join(tokens)):
-        formatted = queries(text)
-        assert parse_queries(Source(formatted)) == whole
+        formatted = form(text)
+        assert parse(Source(formatted)) == parse(Source(whole))
         assert [c.text for c in layout.find_comments(formatted)] == [c.text for c in layout.find_comments(text)]
 
 

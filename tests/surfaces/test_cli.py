@@ -130,7 +130,16 @@ def test_a_broken_schema_is_an_error_with_every_problem(og: Call, tmp_path: Path
     ran = og("lint", "--schema", str(schema), "--query", SCHEMA)
     assert ran.code == 1
     assert ran.err.count("-->") == 1
+    assert ran.err.splitlines()[-1] == f"Error: 1 problem in {schema}"
     assert og("schema", "show", str(schema), "--json").json["code"] == "parse_error"
+
+
+def test_problems_are_counted_not_repeated(og: Call, tmp_path: Path) -> None:
+    schema = tmp_path / "s.pg"
+    schema.write_text("node A { x: Boolean }\nnode b {}\nnode C { y: Strings }\n")
+    ran = og("schema", "show", str(schema))
+    assert ran.err.splitlines()[-1] == f"Error: 3 problems in {schema}"
+    assert ran.err.count("no type `Boolean`") == 1
 
 
 def test_a_folder_and_a_binary_file_are_refused(og: Call, tmp_path: Path) -> None:

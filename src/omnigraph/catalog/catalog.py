@@ -12,6 +12,7 @@ from functools import cached_property
 
 from omnigraph.catalog.ir import EdgeIR, InterfaceIR, KeyIR, NodeIR, PropertyField, PropertyIR, SchemaIR, shape_of
 from omnigraph.catalog.shape import Constraint, Embed
+from omnigraph.language.gq.spelling import edge_spelling
 from omnigraph.model.types import PropertyType
 
 
@@ -95,8 +96,8 @@ class Catalog:
 
     @cached_property
     def edge_spellings(self) -> tuple[str, ...]:
-        """How each edge is best written in a query: the declared name with a small first letter."""
-        return tuple(name[0].lower() + name[1:] for name in self.edges)
+        """How each edge is best written in a query."""
+        return tuple(edge_spelling(name) for name in self.edges)
 
     def incident_edges(self, node: str) -> tuple[EdgeType, ...]:
         """Edge types that touch a node type at either end, by name."""

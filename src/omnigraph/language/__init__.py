@@ -10,9 +10,10 @@ from omnigraph.errors import ParseError
 from omnigraph.language.diagnostics import Problems
 from omnigraph.language.gq import grammar as gq_grammar
 from omnigraph.language.gq import tree as gq_tree
-from omnigraph.language.mistakes import QUERY_MISTAKES, SCHEMA_MISTAKES
+from omnigraph.language.gq.mistakes import QUERY_MISTAKES
 from omnigraph.language.pg import grammar as pg_grammar
 from omnigraph.language.pg import tree as pg_tree
+from omnigraph.language.pg.mistakes import SCHEMA_MISTAKES
 from omnigraph.language.reading import read_items
 from omnigraph.language.source import Source
 

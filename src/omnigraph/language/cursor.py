@@ -12,15 +12,21 @@ Instead a `Cursor` stands at an offset and tries patterns there. Three rules mak
 Worked example: `$p.nme = ` in a match block. The clause is tried as a binding (fails at `.`), as a traversal (fails at `.`),
 then as a filter, which reads `$p.nme`, `=`, and fails at the end. The deepest failure wins: "expected a value", after the `=`.
 
+One kind of word needs more than its deepest failure: a type that does not exist. `x: Boolean` is read as `x: Bool` and a property
+`ean`, whose `:` is missed only on the next line. So the cursor remembers where the latest type began, and a failure at the end of
+that word is told as what it is: "no type `Boolean`".
+
 Every pattern is possessive (`*+`, `++`): matching never backtracks inside a regular expression, so time is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from omnigraph.language.source import Span
 from omnigraph.model.limits import MAX_NESTING
+from omnigraph.model.types import Scalar
 
 TRIVIA = r"(?:[ \t\r\n]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 """Blanks, line comments, block comments. Nothing else is skipped: no form feed, no BOM, no no-break space."""
@@ -47,12 +53,14 @@ class NoMatch(Exception):
 class TextError(Exception):
     """The text is wrong in a way no other alternative can mend: reported as it stands."""
 
-    def __init__(self, code: str, message: str, span: Span, help: str = "") -> None:
+    def __init__(self, code: str, message: str, span: Span, help: str = "", expected: Collection[str] = ()) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.span = span
         self.help = help
+        self.expected = expected
+        """What would have been right at this place, by the names patterns have in messages."""
 
 
 class Pattern:
@@ -80,6 +88,8 @@ IDENT = Pattern(r"[a-z_][A-Za-z0-9_]*+", "a name (starts with a small letter or 
 STRING = Pattern(r'"(?:[^"\\]++|\\[\s\S])*+"', "a string")
 INTEGER = Pattern(r"[0-9]++", "a whole number")
 BOOL = Pattern(r"true|false", "`true` or `false`")
+TYPE = "a property type"
+"""What is expected where a type stands."""
 
 
 Mark = tuple[int, int, int, int]
@@ -88,7 +98,7 @@ Mark = tuple[int, int, int, int]
 class Cursor:
     """A place in a text, and the deepest place where reading got stuck."""
 
-    __slots__ = ("_began", "_depth", "expected", "furthest", "pos", "start", "text")
+    __slots__ = ("_began", "_depth", "_type_at", "expected", "furthest", "pos", "start", "text")
 
     def __init__(self, text: str, pos: int = 0) -> None:
         self.text = text
@@ -100,6 +110,7 @@ class Cursor:
         self.expected: dict[str, None] = {}
         self._began = pos
         self._depth = 0
+        self._type_at = -1
 
     @property
     def last(self) -> Span:
@@ -163,6 +174,10 @@ class Cursor:
     def leave(self) -> None:
         self._depth -= 1
 
+    def begin_type(self) -> None:
+        """Note that a type is to be read here."""
+        self._type_at = self.pos
+
     def mark(self) -> Mark:
         """This place, to come back to."""
         return (self.pos, self.start, self._depth, self._began)
@@ -183,6 +198,9 @@ class Cursor:
         start = _skip(self.text, self.furthest)
         if self.text.startswith("/*", start):
             return TextError("unclosed-comment", "this block comment is never closed", Span(start, start + 2), "add `*/`")
+        unknown = self._unknown_type()
+        if unknown is not None:
+            return unknown
         if start >= len(self.text):
             what, span = "the end of the text", Span(len(self.text), len(self.text))
         else:
@@ -191,9 +209,18 @@ class Cursor:
             what, span = _token_at(self.text, start)
         wanted = list(self.expected)
         listed = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}" if wanted else "something else"
-        return TextError("syntax", f"expected {listed}, found {what}", span)
+        return TextError("syntax", f"expected {listed}, found {what}", span, expected=wanted)
+
+    def _unknown_type(self) -> TextError | None:
+        """An error about the latest type, if reading got stuck on that word and it is none."""
+        found = _WORD.match(self.text, _skip(self.text, self._type_at)) if self._type_at >= 0 else None
+        if found is None or found[0] in _TYPE_WORDS or not self._type_at <= self.furthest <= found.end():
+            return None
+        return TextError("syntax", f"no type `{found[0]}`", Span(*found.span()), expected=(TYPE,))
 
 
+_TYPE_WORDS = frozenset({*(scalar.value for scalar in Scalar), "enum"})
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 _SHOWN_TOKEN = re.compile(r'\$?[A-Za-z_][A-Za-z0-9_]*+|[0-9]++|"[^"\n]{0,20}"?|->|\.\.|.', re.DOTALL)
 
 

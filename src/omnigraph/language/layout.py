@@ -186,13 +186,15 @@ def _trails(comment: Comment, previous: _Line | None, following: _Line | None, s
     """Whether a comment between two lines belongs at the end of the first.
 
     It must begin on the source line where the first ended. When the second also stands there (`a, /* of b */ b`) the comment is
-    about the second, unless that is only the end of the block (`{ a /* of a */ }`).
+    about the second, unless a comma follows it (`a /* of a */, b`) or the block ends there (`{ a /* of a */ }`).
     """
     if previous is None or "\n" in comment.text or source.find("\n", previous.span.end, comment.span.start) >= 0:
         return False
     if following is None or source.find("\n", comment.span.end, following.span.start) >= 0:
         return True
-    return following.closes and not previous.opens
+    if following.closes:
+        return not previous.opens
+    return source.find(",", comment.span.end, following.span.start) >= 0
 
 
 class _Page:

@@ -42,7 +42,7 @@ def read_items(
             error = c.stuck_error()
         except TextError as caught:
             error = caught
-        help = error.help or advice(mistakes, source.text, error.span.start, start)
+        help = error.help or advice(mistakes, source.text, error, start)
         problems.add(Family.PARSE, error.code, error.message, error.span, help)
         if error.code == "unclosed-comment":  # the rest of the text is that comment
             break

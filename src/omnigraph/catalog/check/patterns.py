@@ -20,6 +20,7 @@ from omnigraph.catalog.check.scope import Bound, Scope
 from omnigraph.catalog.check.values import property_value
 from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.language.gq import tree as t
+from omnigraph.language.gq.spelling import edge_spelling
 
 
 def block(scope: Scope, clauses: tuple[t.Clause, ...]) -> tuple[lg.Pattern, ...]:
@@ -112,9 +113,7 @@ def _match(scope: Scope, bound: Bound, assignment: t.Assignment) -> lg.Match | N
 def _traversal(scope: Scope, clause: t.Traversal) -> lg.Hop | None:
     edge = scope.catalog.edge(clause.edge.text)
     if edge is None:
-        spellings = scope.catalog.edge_spellings
-        help = did_you_mean(clause.edge.text, spellings) or (f"there are {one_of(spellings)}" if spellings else "")
-        scope.refuse("T4", f"unknown edge `{clause.edge}`", clause.edge.span, help)
+        scope.refuse("T4", f"unknown edge `{clause.edge}`", clause.edge.span, _likely_edges(scope, clause))
         return None
     hops = _hops(scope, clause)
     if clause.undirected and not edge.connects_one_type:
@@ -134,6 +133,19 @@ def _traversal(scope: Scope, clause: t.Traversal) -> lg.Hop | None:
         edge_variable = clause.binding.name
         scope.bound[edge_variable] = Bound(True, edge.name, (edge.name,), edge.properties)
     return lg.Hop(clause.source.name, clause.target.name, edge.name, direction, source_type, target_type, *hops, edge_variable)
+
+
+def _likely_edges(scope: Scope, clause: t.Traversal) -> str:
+    """Advice on an unknown edge: the nearest of those that touch what is bound at its ends, or all of those, or any edge."""
+    ends = [bound for end in (clause.source, clause.target) if (bound := scope.bound.get(end.name)) and not bound.is_edge]
+    touching = [{edge.name for node in end.types for edge in scope.catalog.incident_edges(node)} for end in ends]
+    fitting = (set.intersection(*touching) or set.union(*touching)) if touching else set()
+    if fitting:
+        near = [edge_spelling(name) for name in fitting]
+        labels = " and ".join(dict.fromkeys(f"`{end.label}`" for end in ends))
+        return did_you_mean(clause.edge.text, near) or f"edges of {labels}: {one_of(near)}"
+    everything = scope.catalog.edge_spellings
+    return did_you_mean(clause.edge.text, everything) or (f"there are {one_of(everything)}" if everything else "")
 
 
 def _hops(scope: Scope, clause: t.Traversal) -> tuple[int, int] | None:

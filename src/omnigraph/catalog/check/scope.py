@@ -73,5 +73,6 @@ class Scope:
 
     def unknown_property(self, code: str, label: str, name: Name, properties: Mapping[str, Property]) -> None:
         """Report a property that does not exist, with the nearest one that does."""
-        help = did_you_mean(name.text, properties) or (f"it has {one_of(properties)}" if properties else "it has none")
+        known = f"it has {one_of(properties)}" if properties else f"`{label}` declares no properties"
+        help = did_you_mean(name.text, properties) or known
         self.refuse(code, f"`{label}` has no property `{name}`", name.span, help)

@@ -42,6 +42,7 @@ LEFT, RIGHT, COMMA, DOT = word("("), word(")"), word(","), word(".")
 LIST_OPEN, LIST_CLOSE = word("["), word("]")
 VARIABLE = Pattern(r"\$[a-z_][A-Za-z0-9_]*+", "a variable (`$name`)")
 CALL_AHEAD = Pattern(rf"(?:now|nearest|search|fuzzy|match_text|bm25|rrf|count|sum|avg|min|max)(?={TRIVIA}\()", "a function")
+NOW_AHEAD = Pattern(rf"now(?={TRIVIA}\()", "`now()`")
 TEMPORAL_AHEAD = Pattern(rf"(?:datetime|date)(?={TRIVIA}\()", 'date("…") or datetime("…")')
 FLOAT = Pattern(r"-?[0-9]++\.[0-9]++", "a number")
 INTEGER = Pattern(r"-?[0-9]++", "a number")
@@ -52,7 +53,8 @@ DISTINCT = whole_word("distinct")
 
 _AGGREGATES = {f.value: f for f in t.AggregateFunction}
 _FUNCTIONS = {f.value: f for f in t.Function}
-_VALUE = "a value"
+VALUE = "a value (a literal, a parameter or `now()`)"
+"""What is expected where an inline match, an assignment or a predicate compares."""
 
 
 def expression(c: Cursor) -> t.Expression:
@@ -70,7 +72,7 @@ def expression(c: Cursor) -> t.Expression:
         return found
     text = c.accept(IDENT) if c.looking_at(IDENT) else None
     if text is None:
-        raise c.fail(_VALUE)
+        raise c.fail("a value")
     return t.Alias(text, c.last)
 
 
@@ -156,21 +158,25 @@ def rank(c: Cursor) -> t.Call:
 
 def literal(c: Cursor) -> t.Literal:
     """A constant written out."""
-    raw = c.accept(STRING)
-    if raw is not None:
-        return t.String(decode_string(raw, c.last.start), raw, c.last)
-    raw = c.accept(FLOAT)
-    if raw is not None:
-        return t.Float(float(raw), raw, c.last)
-    raw = c.accept(INTEGER)
-    if raw is not None:
-        return t.Integer(_whole(c, raw), c.last)
-    if c.accept(LIST_OPEN) is not None:
-        return _list(c)
-    found = _word_literal(c)
+    found = _sign_literal(c) if c.next_char() in _LITERAL_STARTS else _word_literal(c)
     if found is None:
         raise c.fail("a literal")
     return found
+
+
+def _sign_literal(c: Cursor) -> t.Literal:
+    """A literal that starts with a sign or a digit: a string, a number, a list."""
+    first = c.next_char()
+    if first == '"':
+        raw = c.expect(STRING)
+        return t.String(decode_string(raw, c.last.start), raw, c.last)
+    if first == "[":
+        c.expect(LIST_OPEN)
+        return _list(c)
+    fraction = c.accept(FLOAT)
+    if fraction is not None:
+        return t.Float(float(fraction), fraction, c.last)
+    return t.Integer(_whole(c, c.expect(INTEGER)), c.last)
 
 
 def _whole(c: Cursor, raw: str) -> int:
@@ -214,12 +220,14 @@ def value(c: Cursor) -> t.Expression:
     first = c.next_char()
     if first == "$":
         return variable(c)
-    if first == "n":
-        name = c.accept(CALL_AHEAD)
-        if name == "now":
-            return _call(c, name)
-        raise c.fail(_VALUE)
-    return literal(c)
+    if first in _LITERAL_STARTS:
+        return _sign_literal(c)
+    if c.looking_at(NOW_AHEAD):
+        return _call(c, c.expect(NOW_AHEAD))
+    found = _word_literal(c)
+    if found is None:
+        raise c.fail(VALUE)
+    return found
 
 
 def condition(c: Cursor) -> t.Condition:

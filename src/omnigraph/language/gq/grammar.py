@@ -100,7 +100,9 @@ def _parameter(c: Cursor) -> t.Parameter:
     name = variable(c)
     c.expect(COLON)
     scalar, is_list, dimension = Scalar.VECTOR, False, None
+    c.begin_type()
     if c.accept(LIST_OPEN) is not None:
+        c.begin_type()
         scalar, is_list = Scalar(c.expect(BASE)), True
         c.expect(LIST_CLOSE)
     elif (base := c.accept(BASE)) is not None:

@@ -7,6 +7,10 @@
     node Person @description("somebody we know") implements Named {
         slug: String @key
         age: I32?
+        role: enum(
+            visitor,
+            member  // may write
+        ) @index
 
         // inclusive at both ends
         @range(age, 0..150)
@@ -20,7 +24,8 @@
     }
 
 A declaration starts on one line. Where that would be too wide, each annotation gets a line of its own, then `implements`, then
-the brace.
+the brace. A property is one line, except that the values of an enum get a line each when it is their fault that the line is too
+wide, or when a comment stands between them.
 Literals and enum values stay as they were written. `omnigraph.language.layout` says where comments and blank lines go.
 """
 
@@ -31,7 +36,7 @@ from typing import assert_never
 
 from omnigraph.language import parse_schema
 from omnigraph.language.cursor import quote_string
-from omnigraph.language.layout import Layout
+from omnigraph.language.layout import Bracket, Layout
 from omnigraph.language.pg import tree as t
 from omnigraph.language.source import Source, Span
 
@@ -88,7 +93,7 @@ def _write_declaration(declaration: t.Declaration, layout: Layout) -> None:
     _write_start(first, pieces, declaration.body, layout)
     if declaration.body is not None and _is_open(declaration.body, layout):
         for member in declaration.body.members:
-            layout.line(_member(member), member.span)
+            _write_member(member, layout)
         layout.line("}", declaration.body.closing, closes=True)
 
 
@@ -120,20 +125,29 @@ def _cardinality(cardinality: t.Cardinality) -> str:
     return f"@card({cardinality.minimum}..{most})"
 
 
-def _member(member: t.Member) -> str:
+def _write_member(member: t.Member, layout: Layout) -> None:
     match member:
-        case t.Property(name=name, annotations=annotations):
-            return " ".join((f"{name}: {_type(member)}", *map(_annotation, annotations)))
+        case t.Property(name=name, type=type_, annotations=annotations):
+            if type_.enum_values is not None:
+                _write_enum(member, member.enum_order or tuple(map(t.Name, type_.enum_values)), layout)
+            else:
+                layout.line(" ".join((f"{name}: {type_.display()}", *map(_annotation, annotations))), member.span)
         case t.Constraint(kind=kind, arguments=arguments):
-            return f"@{kind.value}({', '.join(map(_argument, arguments))})"
+            layout.line(f"@{kind.value}({', '.join(map(_argument, arguments))})", member.span)
         case _:
             assert_never(member)
 
 
-def _type(prop: t.Property) -> str:
-    if prop.type.enum_values is None or not prop.enum_order:
-        return prop.type.display()
-    return f"enum({', '.join(prop.enum_order)}){'?' if prop.type.nullable else ''}"
+def _write_enum(prop: t.Property, values: tuple[t.Name, ...], layout: Layout) -> None:
+    head, listed = f"{prop.name}: enum(", ", ".join(map(str, values))
+    tail = " ".join((")?" if prop.type.nullable else ")", *map(_annotation, prop.annotations)))
+    opening = layout.sign_after("(", prop.type_span.start)
+    closing = layout.sign_after(")", values[-1].span.end)
+    if layout.has_comment(opening.end, closing.start) or not layout.fits(f"{head}{listed})") or layout.fits(tail):
+        place = Bracket(prop.span.start, opening, closing, prop.span.end)
+        layout.listing(head, [(str(value), value.span) for value in values], tail, place, pad="")
+    else:  # the annotations alone are too wide: nothing would be won
+        layout.line(f"{head}{listed}{tail}", prop.span)
 
 
 def _annotation(annotation: t.Annotation) -> str:

@@ -27,6 +27,7 @@ from omnigraph.language.cursor import (
     IDENT,
     INTEGER,
     STRING,
+    TYPE,
     TYPE_NAME,
     Cursor,
     NoMatch,
@@ -63,7 +64,7 @@ OPEN, CLOSE, LEFT, RIGHT = word("{"), word("}"), word("("), word(")")
 LIST_OPEN, LIST_CLOSE = word("["), word("]")
 COLON, COMMA, ARROW, QUESTION, DOTS, AT, EQUALS = (word(s) for s in (":", ",", "->", "?", "..", "@", "="))
 CARD = word("@card")
-BASE = Pattern("String|Blob|Bool|I32|I64|U32|U64|F32|F64|DateTime|Date", "a property type")
+BASE = Pattern("String|Blob|Bool|I32|I64|U32|U64|F32|F64|DateTime|Date", TYPE)
 ENUM_VALUE = Pattern("[A-Za-z0-9_-]++", "an enum value")
 CONSTRAINT_NAME = Pattern("key|unique|index|range|check", "a constraint")
 FLOAT = Pattern(r"[0-9]++\.[0-9]++", "a number")
@@ -170,15 +171,17 @@ def _property(c: Cursor) -> Property | None:
     return Property(name, type_, annotations, type_span, order, c.since(name.span.start))
 
 
-def _type(c: Cursor) -> tuple[PropertyType, tuple[str, ...]]:
+def _type(c: Cursor) -> tuple[PropertyType, tuple[Name, ...]]:
     scalar, is_list, values, dimension = Scalar.STRING, False, None, None
-    written: tuple[str, ...] = ()
+    written: tuple[Name, ...] = ()
+    c.begin_type()
     if c.accept(LIST_OPEN) is not None:
+        c.begin_type()
         scalar, is_list = Scalar(c.expect(BASE)), True
         c.expect(LIST_CLOSE)
     elif c.accept(ENUM) is not None:
         written = _enum_values(c)
-        values = tuple(sorted(set(written)))
+        values = tuple(sorted(value.text for value in written))
     elif c.accept(VECTOR) is not None:
         c.expect(LEFT)
         scalar, dimension = Scalar.VECTOR, vector_dimension(c)
@@ -189,18 +192,18 @@ def _type(c: Cursor) -> tuple[PropertyType, tuple[str, ...]]:
     return PropertyType(scalar, nullable, is_list, values, dimension), written
 
 
-def _enum_values(c: Cursor) -> tuple[str, ...]:
+def _enum_values(c: Cursor) -> tuple[Name, ...]:
     c.expect(LEFT)
-    values: dict[str, None] = {}
+    values: dict[str, Name] = {}
     while True:
         value = c.expect(ENUM_VALUE)
         if value in values:
             raise TextError("duplicate-enum-value", f"an enum cannot include duplicate values: `{value}` is here twice", c.last)
-        values[value] = None
+        values[value] = Name(value, c.last)
         if c.accept(COMMA) is None:
             break
     c.expect(RIGHT)
-    return tuple(values)
+    return tuple(values.values())
 
 
 def vector_dimension(c: Cursor) -> int:

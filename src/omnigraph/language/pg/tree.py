@@ -71,8 +71,8 @@ class Property:
     type: PropertyType
     annotations: tuple[Annotation, ...] = ()
     type_span: Span = field(default=NOWHERE, compare=False)
-    enum_order: tuple[str, ...] = field(default=(), compare=False)
-    """Enum values as written; the type holds them sorted."""
+    enum_order: tuple[Name, ...] = field(default=(), compare=False)
+    """Enum values in the order and at the places they were written; the type holds them sorted."""
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -28,6 +28,12 @@ def use_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def _counted(error: LanguageError) -> str:
+    """How many problems there are, and in which file: the problems themselves have just been shown."""
+    number = len(error.diagnostics)
+    return f"{number} problem{'' if number == 1 else 's'} in {error.diagnostics[0].to_dict()['file']}"
+
+
 def fail(error: GraphError, *, as_json: bool) -> int:
     """Tell an error and give the exit code that goes with it."""
     if as_json:
@@ -36,7 +42,7 @@ def fail(error: GraphError, *, as_json: bool) -> int:
         colour = use_colour(sys.stderr)
         for diagnostic in error.diagnostics:
             click.echo(diagnostic.render(colour=colour) + "\n", err=True)
-        click.echo(f"Error: {error.message}", err=True)
+        click.echo(f"Error: {_counted(error)}", err=True)
     else:
         click.echo(f"Error: {error.message}", err=True)
         if error.hint:
