@@ -31,7 +31,7 @@ check: $(VENV)/dev.stamp ## ruff, mypy --strict, import layers
 quick: $(VENV)/dev.stamp ## tests without the slow suites
 	@$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: $(VENV)/dev.stamp ## benchmarks; results are written to benchmarks/results
+bench: $(VENV)/bench.stamp ## benchmarks; results are written to benchmarks/results
 	@$(BIN)/python -m benchmarks
 
 format: $(VENV)/dev.stamp ## let ruff lay out the code
@@ -51,6 +51,11 @@ $(BIN)/python:
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@$(SAY) "Installing OmniGraph (about a minute the first time)"
 	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/bench.stamp: $(VENV)/dev.stamp
+	@$(SAY) "Installing the peers to measure against"
+	@$(PIP) --editable '.[dev,bench]'
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp

@@ -9,11 +9,11 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import language, startup
+from benchmarks import language, startup, storage
 from benchmarks.measuring import Measurement
 
 RESULTS = Path(__file__).parent / "results"
-SUITES = {"language": language.measure, "startup": startup.measure}
+SUITES = {"language": language.measure, "startup": startup.measure, "storage": storage.measure}
 
 
 def machine() -> dict[str, object]:

@@ -61,7 +61,7 @@ def server() -> Iterator[Server]:
         running.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ.get('QUERY_STRING', '')}")
         return original(self, environ, start_response)  # type: ignore[no-any-return]
 
-    werkzeug_app.DomainDispatcherApplication.__call__ = counted
+    werkzeug_app.DomainDispatcherApplication.__call__ = counted  # type: ignore[method-assign]
     moto = ThreadedMotoServer("127.0.0.1", port, verbose=False)
     moto.start()
     try:
@@ -72,4 +72,4 @@ def server() -> Iterator[Server]:
         yield running
     finally:
         moto.stop()
-        werkzeug_app.DomainDispatcherApplication.__call__ = original
+        werkzeug_app.DomainDispatcherApplication.__call__ = original  # type: ignore[method-assign]

@@ -22,7 +22,6 @@ class Call(Enum):
     """What can reach the store."""
 
     PUT_NEW = "put an object that must not exist"
-    PUT = "put an object"
     DELETE = "delete an object"
     CREATE_TABLE = "create an empty table"
     WRITE_ROWS = "write data files of a table"

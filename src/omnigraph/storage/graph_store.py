@@ -12,7 +12,8 @@ Opening never writes. A read-only store refuses every write before it starts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from urllib.parse import quote, unquote
@@ -23,11 +24,13 @@ import pyarrow as pa
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageError
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
 from omnigraph.storage.manifest import Head, Manifest, ManifestState, SchemaDocument
 from omnigraph.storage.place import Place
 from omnigraph.storage.plan import PublishPlan
 from omnigraph.storage.publisher import Publisher, Revalidate
+from omnigraph.storage.reclaimed import reclaimed
 from omnigraph.storage.tables import Tables
 
 MAIN = "main"
@@ -38,12 +41,22 @@ _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A branch: its name, the incarnation that holds its manifest, and where it came from."""
+    """A branch: its name, the incarnation that holds its manifest, and where it came from.
+
+    The origin stands in the ref in full, so that the way back is known even when the branches along it are deleted.
+    """
 
     branch: str
     incarnation: str
-    parent: str | None = None
+    origin: Ref | None = None
     fork_commit: str | None = None
+
+    def ancestry(self) -> Iterator[Ref]:
+        """The branch and those it came from, nearest first."""
+        current: Ref | None = self
+        while current is not None:
+            yield current
+            current = current.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +65,8 @@ class Tag:
 
     name: str
     commit: str
-    incarnation: str
+    owner: Ref
+    """The branch whose manifest holds the commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +115,7 @@ class GraphStore:
         clock: Clock | None = None,
     ) -> GraphStore:
         """A new graph with its first commit. Refuses a place that already holds one."""
+        place.require_folder()
         store = cls(place, ids=ids, clock=clock)
         if place.objects(REFS):
             raise AlreadyExists(f"{place.uri} already holds a graph", hint="Open it, or choose another place.")
@@ -125,6 +140,16 @@ class GraphStore:
         store._manifest(store.ref(MAIN).incarnation).load()
         return store
 
+    @property
+    def clock(self) -> Clock:
+        """What tells this store the time."""
+        return self._clock
+
+    @property
+    def ids(self) -> IdSource:
+        """What gives this store fresh ids."""
+        return self._ids
+
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def ref(self, branch: str) -> Ref:
@@ -139,11 +164,20 @@ class GraphStore:
 
     def _read_ref(self, branch: str) -> Ref:
         try:
-            return msgspec.json.decode(self.place.get(f"{REFS}/{quote(branch, safe='')}"), type=Ref)
+            with translated(f"read the ref of branch `{branch}`"):
+                return msgspec.json.decode(self.place.get(f"{REFS}/{quote(branch, safe='')}"), type=Ref)
         except NotFound:
             if branch == MAIN:
                 raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
             raise NotFound(f"no branch `{branch}`", hint=f"There are {', '.join(self.branches())}.") from None
+
+    def refs(self) -> list[Ref]:
+        """Every live branch, by name, as the place has it now."""
+        found = []
+        for name in self.branches():
+            with suppress(NotFound):  # deleted since it was listed
+                found.append(self._read_ref(name))
+        return found
 
     def branches(self) -> list[str]:
         """Names of the live branches, sorted."""
@@ -151,38 +185,50 @@ class GraphStore:
 
     def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
         """A branch that starts where another branch is, or at a commit. Costs the same whatever the size of the graph."""
-        self._writable()
+        self.require_writable()
         live = self.branches()
         check_branch_name(name, live)
         parent, state = self._branch_point(at, live)
         incarnation = self._ids.next()
         self._manifest(incarnation).create(state.head, state.tables.values())
-        ref = Ref(name, incarnation, parent.incarnation, state.head.commit)
+        ref = Ref(name, incarnation, parent, state.head.commit)
         try:
             self._put_ref(ref)
         except AlreadyExists:
             raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
+        if at not in live:  # a head cannot be reclaimed while a branch is made of it, an older commit can
+            self._still_there(parent, state.head.commit, state.head.seq, undo=f"{REFS}/{quote(name, safe='')}")
         return ref
 
     def _branch_point(self, at: str, live: Sequence[str]) -> tuple[Ref, ManifestState]:
         if at in live:
-            return self.ref(at), self._state(at)
+            state = self._state(at)  # first: it finds out when the name was given to a new incarnation
+            return self.ref(at), state
         for branch in live:
             ref = self.ref(branch)
             owner, commit = self._find(ref, at)
             if commit is not None:
+                self._still_there(owner, commit.id, commit.seq)
                 manifest = self._manifest(owner.incarnation)
                 tables = manifest.tables_at(commit)
                 state = manifest.load()
                 return owner, ManifestState(state.version, state.tail, Head(commit.id, commit.seq, commit.schema), tables)
         raise NotFound(f"no branch or commit `{at}`")
 
+    def _still_there(self, owner: Ref, commit: str, seq: int, *, undo: str | None = None) -> None:
+        """Refuse a commit that was reclaimed. Asked again *after* a name for it was put, which is then undone."""
+        gone = reclaimed(self.place)
+        if gone.holds(owner.incarnation, seq) or any(ref.incarnation in gone.manifests for ref in owner.ancestry()):
+            if undo is not None:
+                self.place.delete(undo)
+            raise HistoryReclaimed(f"commit {commit} was reclaimed")
+
     def delete_branch(self, name: str, *, actor: str | None = None) -> None:
         """Seal a branch and forget its name. A writer that comes too late is told, never silently ignored."""
-        self._writable()
+        self.require_writable()
         if name == MAIN:
             raise UsageError("branch `main` cannot be deleted")
-        ref = self.ref(name)
+        ref = self._read_ref(name)  # not as remembered: sealing an old incarnation would leave the new one open to writers
         publisher = self._publisher(ref)
         state = publisher.manifest.load()
         if not state.head.sealed:
@@ -199,26 +245,34 @@ class GraphStore:
 
     def create_tag(self, name: str, commit: str) -> Tag:
         """Name a commit, for good."""
-        self._writable()
+        self.require_writable()
         _check_name(name, "tag")
         owner, found = self._locate(commit)
-        tag = Tag(name, found.id, owner.incarnation)
+        self._still_there(owner, found.id, found.seq)
+        tag = Tag(name, found.id, owner)
+        path = f"{TAGS}/{quote(name, safe='')}"
         try:
-            self.place.put_new(f"{TAGS}/{quote(name, safe='')}", msgspec.json.encode(tag))
+            self.place.put_new(path, msgspec.json.encode(tag))
         except AlreadyExists:
             raise AlreadyExists(f"tag `{name}` exists already", hint="Delete it first, or choose another name.") from None
+        self._still_there(owner, found.id, found.seq, undo=path)
         return tag
 
     def tags(self) -> list[Tag]:
         """Every tag, by name."""
-        return [msgspec.json.decode(self.place.get(o.path), type=Tag) for o in self.place.objects(TAGS)]
+        found = []
+        for entry in self.place.objects(TAGS):
+            with suppress(NotFound), translated(f"read the tag {entry.path}"):  # deleted since it was listed
+                found.append(msgspec.json.decode(self.place.get(entry.path), type=Tag))
+        return found
 
     def delete_tag(self, name: str) -> None:
         """Forget a name; the commit may be reclaimed afterwards."""
-        self._writable()
+        self.require_writable()
         if all(tag.name != name for tag in self.tags()):
             raise NotFound(f"no tag `{name}`")
         self.place.delete(f"{TAGS}/{quote(name, safe='')}")
+        self.place.sync([TAGS])
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -233,24 +287,33 @@ class GraphStore:
             if tag.name == commit:
                 commit = tag.commit
         owner, found = self._locate(commit)
+        self._still_there(owner, found.id, found.seq)
         return Snapshot(found.branch, found.id, found.schema, self._manifest(owner.incarnation).tables_at(found))
 
     def commit(self, commit: str) -> Commit:
-        """A commit by id."""
-        return self._locate(commit)[1]
+        """A commit by id: of a branch, or carried along by a merge from a branch that is gone."""
+        try:
+            return self._locate(commit)[1]
+        except HistoryReclaimed:
+            for branch in self.branches():
+                _, found = self._find(self.ref(branch), commit, carried=True)
+                if found is not None:
+                    return found
+            raise
 
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
         """Commits of a branch along its first parents, youngest first, back through the branches it came from."""
+        self._state(branch)  # finds out when the name was given to a new incarnation
         found: list[Commit] = []
         ref: Ref | None = self.ref(branch)
         before: int | None = None
         while ref is not None and (limit is None or len(found) < limit):
             manifest = self._manifest(ref.incarnation)
             found += manifest.history(before=before, limit=None if limit is None else limit - len(found))
-            if ref.fork_commit is None or ref.parent is None:
+            if ref.fork_commit is None or ref.origin is None:
                 break
             before = self._fork_seq(ref) + 1
-            ref = self._ref_of_incarnation(ref.parent)
+            ref = ref.origin
         return found
 
     def merge_base(self, first: str, second: str) -> str | None:
@@ -259,60 +322,70 @@ class GraphStore:
 
     def schema_document(self, ref: Ref, schema: str) -> SchemaDocument:
         """A schema by id, from the manifest that holds it or those it came from."""
-        current: Ref | None = ref
-        while current is not None:
+        for current in ref.ancestry():
             found = self._manifest(current.incarnation).schema(schema)
             if found is not None:
                 return found
-            current = None if current.parent is None else self._ref_of_incarnation(current.parent)
         raise NotFound(f"schema {schema} is not part of this graph")
 
     def schema(self, snapshot: Snapshot) -> SchemaDocument:
         """The schema of a snapshot."""
-        return self.schema_document(self.ref(snapshot.branch), snapshot.schema)
+        try:
+            return self.schema_document(self.ref(snapshot.branch), snapshot.schema)
+        except NotFound:  # a commit of a branch that is gone, and that others descend from
+            return self.schema_document(self._locate(snapshot.commit)[0], snapshot.schema)
 
     def _state(self, branch: str) -> ManifestState:
-        ref = self.ref(branch)
-        state = self._manifest(ref.incarnation).load()
-        if state.head.sealed:  # the name may have been given to a new incarnation since we looked
-            with self._lock:
-                self._refs.pop(branch, None)
-            ref = self.ref(branch)
-            state = self._manifest(ref.incarnation).load()
-            if state.head.sealed:
-                raise NotFound(f"branch `{branch}` is being deleted")
+        try:
+            state = self._manifest(self.ref(branch).incarnation).load()
+            if not state.head.sealed:
+                return state
+        except NotFound:  # deleted so long ago that its manifest was reclaimed
+            pass
+        with self._lock:  # the name may have been given to a new incarnation since we looked
+            self._refs.pop(branch, None)
+        state = self._manifest(self.ref(branch).incarnation).load()
+        if state.head.sealed:
+            raise NotFound(f"branch `{branch}` is being deleted", hint="If that does not end, delete it again.")
         return state
 
     def _locate(self, commit: str) -> tuple[Ref, Commit]:
         for branch in self.branches():
-            owner, found = self._find(self.ref(branch), commit)
+            try:
+                owner, found = self._find(self.ref(branch), commit)
+            except NotFound:
+                self._state(branch)  # the branch we knew is gone for good, and its name belongs to another one
+                owner, found = self._find(self.ref(branch), commit)
             if found is not None:
                 return owner, found
         for tag in self.tags():
-            owner, found = self._find(Ref("", tag.incarnation), commit)
+            owner, found = self._find(tag.owner, commit)
             if found is not None:
                 return owner, found
+        if self._forget_old_refs():
+            return self._locate(commit)
         raise HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
 
-    def _find(self, ref: Ref, commit: str) -> tuple[Ref, Commit | None]:
-        current = ref
-        while True:
-            found = self._manifest(current.incarnation).find(commit)
-            if found is not None or current.parent is None:
-                return current, found
-            current = self._ref_of_incarnation(current.parent)
+    def _forget_old_refs(self) -> bool:
+        """Forget branches that were deleted, or deleted and made again; whether there were any."""
+        now = {ref.branch: ref for ref in self.refs()}
+        with self._lock:
+            old = [name for name, ref in self._refs.items() if now.get(name) != ref]
+            for name in old:
+                del self._refs[name]
+        return bool(old)
 
-    def _ref_of_incarnation(self, incarnation: str) -> Ref:
-        for branch in self.branches():
-            ref = self.ref(branch)
-            if ref.incarnation == incarnation:
-                return ref
-        return Ref("", incarnation)
+    def _find(self, ref: Ref, commit: str, *, carried: bool = False) -> tuple[Ref, Commit | None]:
+        for current in ref.ancestry():
+            found = self._manifest(current.incarnation).find(commit, carried=carried)
+            if found is not None:
+                return current, found
+        return ref, None
 
     def _fork_seq(self, ref: Ref) -> int:
-        assert ref.parent is not None
+        assert ref.origin is not None
         assert ref.fork_commit is not None
-        _, found = self._find(self._ref_of_incarnation(ref.parent), ref.fork_commit)
+        _, found = self._find(ref.origin, ref.fork_commit)
         if found is None:
             raise HistoryReclaimed(f"commit {ref.fork_commit}, where branch `{ref.branch}` began, was reclaimed")
         return found.seq
@@ -321,12 +394,12 @@ class GraphStore:
 
     def publish(self, branch: str, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
         """Publish a plan to a branch."""
-        self._writable()
+        self.require_writable()
         return self._publisher(self.ref(branch)).publish(plan, revalidate)
 
     def create_tables(self, tables: Iterable[NewTable]) -> tuple[TableState, ...]:
         """Empty tables for a plan that will create them. Nobody sees them until it is published."""
-        self._writable()
+        self.require_writable()
         return tuple(self.tables.create(t.table, t.location, t.schema) for t in tables)
 
     def _publisher(self, ref: Ref) -> Publisher:
@@ -338,11 +411,16 @@ class GraphStore:
                 self._publishers[ref.incarnation] = found
             return found
 
+    def manifest(self, ref: Ref) -> Manifest:
+        """The manifest of a branch, live or not."""
+        return self._manifest(ref.incarnation)
+
     def _manifest(self, incarnation: str) -> Manifest:
         with self._lock:
             return self._manifests.setdefault(incarnation, Manifest(self.place, incarnation, self._session))
 
-    def _writable(self) -> None:
+    def require_writable(self) -> None:
+        """Refuse, before anything is written, when the graph was opened read-only."""
         if self.read_only:
             raise UsageError("the graph was opened read-only", hint="Open it without read_only to write.")
 

@@ -1,7 +1,8 @@
-"""What Lance raises, in our words.
+"""What Lance and the object store raise, in our words.
 
 Its exceptions are uneven: a lost race is `CommitConflictError` from a commit but a plain `OSError` from compaction, a missing
-version is a `ValueError`, a missing file shows up as `ArrowInvalid` in the middle of a scan. This module is the only place that
+version is a `ValueError`, a missing file shows up as `ArrowInvalid` in the middle of a scan. The errors of `obstore` share a
+base with nothing, and a damaged file can make Lance panic, which is not even an `Exception`. This module is the only place that
 knows.
 """
 
@@ -17,6 +18,7 @@ from omnigraph.errors import GraphError, NotFound, StorageError
 _MISSING = ("was not found", "not found:", "no such file", "does not exist")
 _FULL = ("no space left", "disk quota", "storagefull")
 _READ_ONLY = ("read-only file system", "permission denied", "access denied", "accessdenied")
+_DAMAGED = ("magic", "protobuf", "malformed", "truncated", "too small", "sufficient data", "invalid range", "out of range")
 
 
 class LostRace(Exception):
@@ -25,8 +27,9 @@ class LostRace(Exception):
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Run Lance calls; what they raise comes out as one of our errors, with what was being done."""
+    """Run calls that reach the store; what they raise comes out as one of our errors, with what was being done."""
     from lance.commit import CommitConflictError
+    from obstore.exceptions import BaseError
 
     try:
         yield
@@ -34,8 +37,20 @@ def translated(doing: str) -> Iterator[None]:
         raise LostRace(str(error)) from error
     except GraphError:
         raise
-    except (OSError, ValueError, RuntimeError, pa.ArrowException) as error:
+    except KeyError as error:  # a column that every table of this kind has
+        raise _damaged(doing, str(error.args[0])) from error
+    except (OSError, ValueError, RuntimeError, pa.ArrowException, BaseError) as error:
         raise _translated(doing, error) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _damaged(doing, str(error)) from error
+
+
+def _damaged(doing: str, what: str) -> GraphError:
+    return StorageError(
+        f"cannot {doing}: a file is damaged: {what}", hint="`omnigraph verify` lists what is; restore it from a copy."
+    )
 
 
 def _translated(doing: str, error: Exception) -> GraphError:
@@ -45,7 +60,9 @@ def _translated(doing: str, error: Exception) -> GraphError:
     if any(word in lowered for word in _FULL):
         return StorageError(f"cannot {doing}: no space left", hint="Free some space, then retry; nothing was changed.")
     if any(word in lowered for word in _READ_ONLY):
-        return StorageError(f"cannot {doing}: no permission to write", hint="Check the permissions of the graph folder.")
+        return StorageError(f"cannot {doing}: permission denied", hint="Check the permissions of the graph folder.")
     if any(word in lowered for word in _MISSING):
         return NotFound(f"cannot {doing}: {short}", hint="A file of the graph is missing; `omnigraph verify` lists what is.")
+    if any(word in lowered for word in _DAMAGED):
+        return _damaged(doing, short)
     return StorageError(f"cannot {doing}: {short}")

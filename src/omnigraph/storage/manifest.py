@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TypeVar
 
 import lance
@@ -138,17 +139,24 @@ class Manifest:
         self.incarnation = incarnation
         self.location = f"__manifest/{incarnation}"
         self._session = session
+        self._lock = Lock()
+        """One thread looks; the others that wait for it then look at what it found."""
         self._dataset: LanceDataset | None = None
         self._state: ManifestState | None = None
         self.probes = 0
         self.scans = 0
 
+    @property
+    def folder(self) -> str | None:
+        """Where it is on this machine's disk, if it is."""
+        return self.place.child(self.location) if self.place.is_local else None
+
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def load(self) -> ManifestState:
         """The newest state. When nothing changed since the last look, that costs one probe and reads nothing."""
-        dataset = self._dataset
-        with translated(f"read the manifest {self.location}"):
+        with self._lock, translated(f"read the manifest {self.location}"):
+            dataset = self._dataset
             if dataset is None:
                 dataset = self._open()
             else:
@@ -156,19 +164,22 @@ class Manifest:
                 latest = dataset.latest_version
                 if latest == dataset.version and self._state is not None:
                     return self._state
-                dataset = dataset.checkout_version(latest)
-        self._dataset = dataset
-        self._state = self._read_tail(dataset)
-        return self._state
+                dataset = self._checked(dataset.checkout_version(latest))
+            self._dataset, self._state = dataset, self._read_tail(dataset)
+            return self._state
 
     def last_known(self) -> ManifestState:
         """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""
         return self._state if self._state is not None else self.load()
 
     def _open(self) -> LanceDataset:
-        dataset = lance.dataset(
-            self.place.child(self.location), storage_options=dict(self.place.options) or None, session=self._session
+        return self._checked(
+            lance.dataset(
+                self.place.child(self.location), storage_options=dict(self.place.options) or None, session=self._session
+            )
         )
+
+    def _checked(self, dataset: LanceDataset) -> LanceDataset:
         stamp = (dataset.schema.metadata or {}).get(formats.STAMP_KEY.encode())
         formats.check_stamp(None if stamp is None else stamp.decode(), self.place.uri)
         return dataset
@@ -187,13 +198,14 @@ class Manifest:
         packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
         return ManifestState(dataset.version, tail.fragment_id, heads[0], {s.table: s for s in states}, tuple(commits), packed)
 
-    def find(self, commit: str) -> Commit | None:
-        """A commit of this manifest by id."""
+    def find(self, commit: str, *, carried: bool = False) -> Commit | None:
+        """A commit of this manifest by id. Those a merge carried along are of another chain: `tables_at` does not know them."""
         state = self.load()
         for recent in state.recent:
             if recent.id == commit:
                 return recent
-        found = self._scan((pc.field("kind") == "commit") & (pc.field("key") == commit), Commit)
+        kinds = ["commit", "carried"] if carried else ["commit"]
+        found = self._scan(pc.field("kind").isin(kinds) & (pc.field("key") == commit), Commit)
         return found[0] if found else None
 
     def history(self, *, before: int | None = None, limit: int | None = None) -> list[Commit]:
@@ -208,6 +220,10 @@ class Manifest:
         older = self._scan((pc.field("kind") == "commit") & (pc.field("seq") >= low) & (pc.field("seq") < top), Commit)
         found += sorted(older, key=lambda c: c.seq, reverse=True)
         return found if limit is None else found[:limit]
+
+    def carried(self) -> list[Commit]:
+        """Commits of other branches that merges brought along."""
+        return self._scan(pc.field("kind") == "carried", Commit)
 
     def tables_at(self, commit: Commit) -> dict[str, TableState]:
         """Every table as the commit left it."""
@@ -240,7 +256,7 @@ class Manifest:
         self.scans += 1
         with translated(f"read the manifest {self.location}"):
             rows = self._dataset.scanner(columns=["seq", "body"], filter=where, fragments=fragments).to_table()
-        decoded = [msgspec.json.decode(b.as_py(), type=body) for b in rows["body"]]
+            decoded = [msgspec.json.decode(b.as_py(), type=body) for b in rows["body"]]
         return list(zip(rows["seq"].to_pylist(), decoded, strict=True)) if with_seq else decoded
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -284,7 +300,8 @@ class Manifest:
             fresh.append(_rows("schema", [(new.id, desired.head.seq, new)]))
         kept = desired.recent
         if len(kept) > TAIL_COMMITS:
-            old, kept = kept[:-1], kept[-1:]
+            stay = max(1, TAIL_COMMITS // 4)  # a plan that is a little late finds what it missed in the tail
+            old, kept = kept[:-stay], kept[-stay:]
             rows = _packed_rows(old, undo(desired.tables, reversed(kept)))
             merged, rows = self._merge_packed(dataset, expected.packed, rows)
             removed += merged
@@ -304,11 +321,18 @@ class Manifest:
                 Call.PUBLISH,
                 lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
             )
-        self._dataset = published
-        numbers = sorted(f.fragment_id for f in published.get_fragments())
-        packed = tuple((f.fragment_id, f.physical_rows) for f in published.get_fragments() if f.fragment_id != numbers[-1])
-        self._state = replace(desired, version=published.version, tail=numbers[-1], recent=kept, packed=packed)
+        sizes = {f.fragment_id: f.physical_rows for f in published.get_fragments()}
+        tail = max(sizes)
+        packed = tuple((number, size) for number, size in sizes.items() if number != tail)
+        with self._lock:
+            self._dataset = published
+            self._state = replace(desired, version=published.version, tail=tail, recent=kept, packed=packed)
         self.place.sync([f"{self.location}/_versions/{2**64 - 1 - published.version:020d}.manifest"])
+
+    def make_durable(self) -> None:
+        """Sync all of it: after a swap whose outcome was unclear, nobody knows what was."""
+        if self.place.is_local:
+            self.place.sync(o.path for o in self.place.objects(self.location))
 
     def _merge_packed(
         self, dataset: LanceDataset, packed: Sequence[tuple[int, int]], rows: pa.Table
@@ -316,7 +340,7 @@ class Manifest:
         """Merge the new packed rows with packed fragments that are not larger, as a binary counter carries."""
         merged: list[int] = []
         for number, size in sorted(packed, reverse=True):
-            if size < TAIL_COMMITS or size > rows.num_rows:
+            if size < TAIL_COMMITS // 2 or size > rows.num_rows:
                 continue
             fragment = dataset.get_fragment(number)
             assert fragment is not None
@@ -346,13 +370,13 @@ def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Sequence[C
 
 
 def _packed_rows(commits: Sequence[Commit], tables: Mapping[str, TableState]) -> pa.Table:
-    last = commits[-1]
-    return pa.concat_tables(
-        [
-            _rows("commit", [(c.id, c.seq, c) for c in commits]),
-            _rows("checkpoint", [(last.id, last.seq, Checkpoint(last.id, tuple(tables.values())))]),
-        ]
-    )
+    """Commits, and a checkpoint after the last and every `TAIL_COMMITS` before it: a group may have overfilled the tail."""
+    checkpoints = []
+    for end in range(len(commits), 0, -TAIL_COMMITS):
+        last = commits[end - 1]
+        checkpoints.append((last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
+        tables = undo(tables, reversed(commits[max(end - TAIL_COMMITS, 0) : end]))
+    return pa.concat_tables([_rows("commit", [(c.id, c.seq, c) for c in commits]), _rows("checkpoint", checkpoints)])
 
 
 def _bodies(rows: pa.Table, kind: str, body: type[Body]) -> list[Body]:

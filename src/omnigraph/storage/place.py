@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import AlreadyExists, NotFound, StorageError, UsageError
 from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.lance_errors import translated
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -76,6 +78,14 @@ class Place:
     def is_local(self) -> bool:
         return "://" not in self.uri
 
+    def require_folder(self) -> None:
+        """Refuse a local path that is a file, or is below one."""
+        if not self.is_local:
+            return
+        for path in (Path(self.uri), *Path(self.uri).parents):
+            if path.is_file():
+                raise UsageError(f"cannot store a graph at {self.uri}: {path} is a file", hint="Give a folder.")
+
     def child(self, path: str) -> str:
         """The full address of something below the root."""
         return f"{self.uri}/{path}"
@@ -88,22 +98,26 @@ class Place:
         from obstore.exceptions import AlreadyExistsError
 
         def put() -> None:
-            obstore.put(self._store(), path, data, mode="create")
+            try:
+                obstore.put(self._store(), path, data, mode="create")
+            except AlreadyExistsError:
+                raise AlreadyExists(f"{path} exists already") from None
 
-        try:
+        with translated(f"put {path}"):
             self.effects.run(Call.PUT_NEW, put)
-        except AlreadyExistsError:
-            raise AlreadyExists(f"{path} exists already") from None
         self.sync([path])
 
     def get(self, path: str) -> bytes:
         """The bytes of an object."""
         import obstore
 
-        try:
-            return bytes(obstore.get(self._store(), path).bytes())
-        except FileNotFoundError:
-            raise NotFound(f"{self.child(path)} does not exist") from None
+        if self.is_local and not Path(self.uri).is_dir():  # opening the store would create it
+            raise NotFound(f"{self.uri} does not exist")
+        with translated(f"read {path}"):
+            try:
+                return bytes(obstore.get(self._store(), path).bytes())
+            except FileNotFoundError:
+                raise NotFound(f"{self.child(path)} does not exist") from None
 
     def delete(self, path: str, call: Call = Call.DELETE) -> None:
         """Remove an object. One that is gone already is fine."""
@@ -115,7 +129,21 @@ class Place:
             except FileNotFoundError:
                 return
 
-        self.effects.run(call, remove)
+        with translated(f"delete {path}"):
+            self.effects.run(call, remove)
+
+    def remove_empty_folders(self, prefix: str, call: Call = Call.DELETE) -> None:
+        """Remove the folder at a prefix and those in it, as far as they hold nothing. An object store has no folders."""
+        if not self.is_local:
+            return
+
+        def remove() -> None:
+            for folder, _, _ in os.walk(self.child(prefix), topdown=False):
+                with suppress(OSError):  # it holds something
+                    os.rmdir(folder)
+
+        with translated(f"remove the folder {prefix}"):
+            self.effects.run(call, remove)
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Every object below a prefix, by path."""
@@ -123,11 +151,12 @@ class Place:
 
         if self.is_local and not Path(self.child(prefix)).exists():
             return []
-        found = [
-            StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp())
-            for chunk in obstore.list(self._store(), prefix=prefix)
-            for meta in chunk
-        ]
+        with translated(f"list {prefix}"):
+            found = [
+                StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp())
+                for chunk in obstore.list(self._store(), prefix=prefix)
+                for meta in chunk
+            ]
         return sorted(found, key=lambda o: o.path)
 
     def _store(self) -> ObjectStore:
@@ -182,7 +211,8 @@ class Place:
                     for path in batch:
                         _fsync(path)
 
-        self.effects.run(Call.SYNC, flush)
+        with translated("sync to disk"):
+            self.effects.run(Call.SYNC, flush)
         self._durable_folders().update(folders)
 
     def _folders(self, files: Iterable[Path]) -> list[Path]:

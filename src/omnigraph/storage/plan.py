@@ -65,3 +65,8 @@ class PublishPlan:
     """Commits of a merged branch that are to be kept with this one."""
     seals: bool = False
     """Nothing may follow: the branch is being deleted."""
+
+    def __post_init__(self) -> None:
+        touched = [c.table for c in self.changes] + [r.table for r in self.replacements] + [c.table for c in self.creates]
+        if len(set(touched)) < len(touched):
+            raise ValueError(f"a plan touches a table once: {', '.join(touched)}")

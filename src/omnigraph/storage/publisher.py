@@ -17,10 +17,11 @@ attempt, so either the lineage holds it, and the publish succeeded, or it does n
 
 **Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
 everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
-them all. A plan that turns out void fails alone. Worked example, two inserts queued behind a third:
+them all. A plan that turns out void fails alone. When its own plan is done, a leader hands over to the first in the queue. Worked
+example, two inserts queued behind a third:
 
-    leader publishes a         queue: b, c
-    leader publishes b ← c     one swap, two commits: parent of b is a, parent of c is b
+    a leads, publishes a       queue: b, c
+    b leads, publishes b ← c   one swap, two commits: parent of b is a, parent of c is b
 """
 
 from __future__ import annotations
@@ -30,16 +31,20 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Event, Lock
 
-from omnigraph.errors import ConflictError, GraphError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
+from omnigraph.errors import ConflictError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
 from omnigraph.model.ids import Clock, IdSource
-from omnigraph.storage.changes import Append, Applied, TableState
+from omnigraph.storage.changes import Append, Applied, Change, Overwrite, TableState
+from omnigraph.storage.derived import then
+from omnigraph.storage.indexes import key_indexes
 from omnigraph.storage.lance_errors import LostRace
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
-from omnigraph.storage.manifest import Manifest, ManifestState
+from omnigraph.storage.manifest import TAIL_COMMITS, Manifest, ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.rewrites import FOLD_FRAGMENTS, fold_small_fragments
+from omnigraph.storage.tables import Tables, unchanged
+from omnigraph.storage.turns import turn
 
 ATTEMPTS = 200
 """Most swaps tried for one batch before giving up; with backoff that is about a minute of losing."""
@@ -51,11 +56,13 @@ Revalidate = Callable[[ManifestState, Sequence[Commit]], None]
 """Asked before a plan is applied on top of commits it has not seen; raises if it may not be."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
     plan: PublishPlan
     commit_id: str
     revalidate: Revalidate | None
+    called: Event = field(default_factory=Event)
+    """There is an outcome, or it is this one's turn to lead."""
     outcome: Future[Commit] = field(default_factory=Future)
     applied: dict[tuple[str, int], Applied] = field(default_factory=dict)
     """What applying a change to a pin gave: an attempt that finds the same pin again reuses it."""
@@ -77,38 +84,63 @@ class Publisher:
     def publish(self, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
         """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
         waiting = _Waiting(plan, self._ids.next(), revalidate)
+        waiting.outcome.add_done_callback(lambda _: waiting.called.set())
         with self._lock:
             self._queue.append(waiting)
             lead = not self._leading
             self._leading = True
-        if lead:
-            self._lead()
+        if not lead:
+            self._wait(waiting)
+        if not waiting.outcome.done():
+            self._lead(waiting)
         return waiting.outcome.result()
 
-    def _lead(self) -> None:
-        while True:
+    def _wait(self, waiting: _Waiting) -> None:
+        try:
+            waiting.called.wait()
+        except BaseException:  # nobody will lead, or be published, in the name of a thread that has gone
             with self._lock:
-                batch, self._queue = self._queue, []
-                if not batch:
-                    self._leading = False
-                    return
+                self._queue = [w for w in self._queue if w is not waiting]
+                called = waiting.called.is_set() and not waiting.outcome.done()
+            if called:
+                self._hand_over()
+            raise
+
+    def _hand_over(self) -> None:
+        """Let the first in the queue lead. A leader that went on for others would never return while there are others."""
+        with self._lock:
+            if self._queue:
+                self._queue[0].called.set()
+            else:
+                self._leading = False
+
+    def _lead(self, own: _Waiting) -> None:
+        """Publish what is waiting, until one's own plan is done."""
+        while not own.outcome.done():
+            with self._lock:
+                batch, self._queue = _first_batch(self._queue)
             try:
-                self._publish_batch(batch)
-            except BaseException as error:
-                for waiting in batch:
-                    if not waiting.outcome.done():
-                        waiting.outcome.set_exception(error)
-                if not isinstance(error, Exception):
-                    with self._lock:
-                        self._leading = False
-                    raise
+                with turn(self.manifest.folder):
+                    self._publish_batch(batch)
+            except Exception as error:
+                _fail(batch, error)
+            except BaseException:  # this thread is to end: nobody may go on waiting for it
+                with self._lock:
+                    behind, self._queue = self._queue, []
+                    self._leading = False
+                _fail(
+                    batch, StorageError("interrupted while publishing: the commit may have landed", hint="Look before retrying.")
+                )
+                _fail(behind, StorageError("interrupted before publishing: nothing was written", hint="Retry."))
+                raise
+        self._hand_over()
 
     def _publish_batch(self, batch: list[_Waiting]) -> None:
         doubtful = False
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt, 10))))
-            head = self.manifest.load() if attempt else self.manifest.last_known()
+            head = self._head(batch) if attempt == 0 else self.manifest.load()
             if doubtful:
                 batch = self._settle(batch)
                 doubtful = False
@@ -134,6 +166,12 @@ class Publisher:
             f"branch `{self.branch}` is too busy: {ATTEMPTS} attempts lost the race", hint="Retry, or write in larger commits."
         )
 
+    def _head(self, batch: Sequence[_Waiting]) -> ManifestState:
+        """The state to try first. As last seen, if that is what every plan was made on: then only the swap can say it is old."""
+        known = self.manifest.last_known()
+        made_on = {c for w in batch for c in (w.plan.base, w.plan.expected_head) if c is not None}
+        return known if made_on == {known.head.commit} else self.manifest.load()
+
     def _settle(self, batch: list[_Waiting]) -> list[_Waiting]:
         """After an unclear outcome: those whose commit is in the lineage have succeeded; gives the rest."""
         rest = []
@@ -142,6 +180,7 @@ class Publisher:
             if found is None:
                 rest.append(waiting)
             else:
+                self.manifest.make_durable()
                 waiting.outcome.set_result(found)
         return rest
 
@@ -149,14 +188,9 @@ class Publisher:
         """Apply plans one on top of the other. Plans that may not be published fail here, alone."""
         state, commits, accepted = head, list[Commit](), list[_Waiting]()
         for waiting in batch:
-            if accepted and (waiting.plan.schema is not None or waiting.plan.seals):
-                # Those stand alone in their swap; the next batch takes them.
-                with self._lock:
-                    self._queue.append(waiting)
-                continue
             try:
                 commit = self._commit(waiting, state)
-            except GraphError as error:
+            except Exception as error:
                 waiting.outcome.set_exception(error)
                 continue
             state = state.after(commit, sealed=waiting.plan.seals)
@@ -174,7 +208,10 @@ class Publisher:
             )
         between = [] if plan.base == state.head.commit else self._since(plan.base, state)
         self._check_still_valid(waiting, state, between)
-        changes = [self._apply(waiting, planned, state, between) for planned in plan.changes]
+        applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
+        changes = [
+            c for c in applied if c.before != c.after
+        ]  # deleting what is not there touches nothing, and voids nobody's plan
         for replacement in plan.replacements:
             before = state.tables[replacement.table]
             changes.append(_table_change(replacement.table, before, replacement.applied))
@@ -213,6 +250,10 @@ class Publisher:
                     f"table {replacement.table} moved while its new version was prepared: expected pin {replacement.base_pin}, "
                     f"found {None if found is None else found.pin}"
                 )
+        for name in (c.table for c in plan.creates if c.table in state.tables):
+            raise ReadSetChanged(f"table {name} was created on branch `{self.branch}` by somebody else in between")
+        for name in (name for name in plan.drops if name not in state.tables):
+            raise ReadSetChanged(f"table {name} no longer exists on branch `{self.branch}`")
         if waiting.revalidate is not None and any(c.op_class is OpClass.LOGICAL for c in between):
             waiting.revalidate(state, between)
 
@@ -222,11 +263,12 @@ class Publisher:
         for at, commit in enumerate(recent):
             if commit.parent == base:
                 return recent[at:]
-        older = self.manifest.history(before=recent[0].seq if recent else None)
-        chain = [*reversed(older), *recent]
-        for at, commit in enumerate(chain):
-            if commit.parent == base:
-                return chain[at:]
+        for limit in (TAIL_COMMITS, None):  # seldom far behind, but a plan may have been prepared for hours
+            older = self.manifest.history(before=recent[0].seq if recent else None, limit=limit)
+            chain = [*reversed(older), *recent]
+            for at, commit in enumerate(chain):
+                if commit.parent == base:
+                    return chain[at:]
         raise ReadSetChanged(f"commit {base}, which the write was prepared against, is not on branch `{self.branch}`")
 
     def _apply(self, waiting: _Waiting, planned: PlannedChange, state: ManifestState, between: Sequence[Commit]) -> TableChange:
@@ -238,9 +280,20 @@ class Publisher:
         if applied is None:
             if isinstance(planned.change, Append) and planned.change.ids:
                 self._check_still_new(planned.table, planned.change.ids, before, between)
-            applied = self._tables.apply(before, planned.change)
+            folded = self._folded(before, planned.change)
+            # Together: later writers look for their keys in the fragments a commit added, and folded rows stand in one of them.
+            applied = then(folded, self._tables.apply(folded.state, planned.change))
             waiting.applied[key] = applied
         return _table_change(planned.table, before, applied)
+
+    def _folded(self, table: TableState, change: Change) -> Applied:
+        """The table to write on: with its small fragments folded into one, when too many have piled up.
+
+        The writer does it on its way, in its own commit: what a commit costs stays flat without anybody having to clean up.
+        """
+        if table.fragments <= FOLD_FRAGMENTS or isinstance(change, Overwrite):
+            return unchanged(table)
+        return fold_small_fragments(self._tables, table, key_indexes(self._tables.open(table).schema))
 
     def _check_still_new(self, name: str, ids: Sequence[str], table: TableState, between: Sequence[Commit]) -> None:
         """Ids that were new at the plan's base must be new now: look where commits in between have put rows, nowhere else."""
@@ -253,6 +306,18 @@ class Publisher:
         present = handle.ids_among(ids, fragments)
         if present:
             raise KeyConflict(f"{name} already has an entity with id '{min(present)}'")
+
+
+def _first_batch(queue: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
+    """Those that share the next swap, and those that wait: a new schema or a seal is the first of its swap."""
+    at = next((n for n, w in enumerate(queue) if n and (w.plan.schema is not None or w.plan.seals)), len(queue))
+    return queue[:at], queue[at:]
+
+
+def _fail(batch: Sequence[_Waiting], error: Exception) -> None:
+    for waiting in batch:
+        if not waiting.outcome.done():
+            waiting.outcome.set_exception(error)
 
 
 def _table_change(table: str, before: TableState, applied: Applied) -> TableChange:

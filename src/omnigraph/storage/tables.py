@@ -28,6 +28,7 @@ from lance import LanceOperation as Op
 from lance.dataset import Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
+from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound
 from omnigraph.storage.changes import (
     NO_ROWS,
     Append,
@@ -65,24 +66,36 @@ class Tables:
         """Datasets opened so far: the cost tests count on it."""
 
     def create(self, table: str, location: str, schema: pa.Schema) -> TableState:
-        """A new, empty table. Safe to repeat: a folder that nobody refers to is reused."""
-        uri = self.place.child(location)
+        """A new, empty table. Safe to repeat: what a process that died left there is reused, as long as it is empty."""
+        with translated(f"create the table at {location}"):
+            dataset = self.place.effects.run(Call.CREATE_TABLE, lambda: self._created(location, schema))
+        self.place.sync(_all_files_below(self.place, location))
+        return TableState(table, location, dataset.version, 0, 0)
 
-        def make() -> LanceDataset:
+    def _created(self, location: str, schema: pa.Schema) -> LanceDataset:
+        uri, options = self.place.child(location), dict(self.place.options) or None
+
+        def make(mode: str) -> LanceDataset:
             return lance.write_dataset(
                 schema.empty_table(),
                 uri,
-                mode="create",
+                mode=mode,
                 data_storage_version=STORAGE_VERSION,
                 enable_stable_row_ids=False,  # several index segments over changed rows go wrong with them: see the guard tests
-                storage_options=dict(self.place.options) or None,
+                storage_options=options,
                 session=self.session,
             )
 
-        with translated(f"create the table at {location}"):
-            dataset = self.place.effects.run(Call.CREATE_TABLE, make)
-        self.place.sync(_all_files_below(self.place, location))
-        return TableState(table, location, dataset.version, 0, 0)
+        try:
+            return make("create")
+        except OSError as error:
+            if "already exists" not in str(error).lower():
+                raise
+        left = lance.dataset(uri, storage_options=options, session=self.session)
+        if left.count_rows():
+            raise AlreadyExists(f"{uri} already holds rows", hint="Nothing was changed. Choose another place for the graph.")
+        # Another schema is a new version beside it: whoever pinned the old one keeps it.
+        return left if left.schema.equals(schema, check_metadata=True) else make("overwrite")
 
     def open(self, state: TableState) -> Table:
         """The table at the pin of a state."""
@@ -92,13 +105,19 @@ class Tables:
             if found is not None:
                 self._handles[key] = found
                 return found
-        with translated(f"open {state.location} at {state.pin}"):
-            dataset = lance.dataset(
-                self.place.child(state.location),
-                version=state.pin,
-                storage_options=dict(self.place.options) or None,
-                session=self.session,
-            )
+        try:
+            with translated(f"open {state.location} at {state.pin}"):
+                dataset = lance.dataset(
+                    self.place.child(state.location),
+                    version=state.pin,
+                    storage_options=dict(self.place.options) or None,
+                    session=self.session,
+                )
+        except NotFound as error:
+            raise HistoryReclaimed(
+                f"version {state.pin} of {state.location} is gone: the commit that pinned it was reclaimed",
+                hint="Take a new snapshot. If this was the newest state of a branch, `omnigraph verify` lists what is missing.",
+            ) from error
         self.opened += 1
         return self._remember(Table(self.place, dataset, state.table, state.location))
 
@@ -207,9 +226,9 @@ class Table:
         covered: dict[str, set[int]] = {}
         about: dict[str, tuple[str, str]] = {}
         with translated(f"read the indexes of {self.location}"):
-            for entry in self.dataset.list_indices():
-                covered.setdefault(entry["name"], set()).update(set(entry["fragment_ids"]) & present)
-                about[entry["name"]] = (entry["fields"][0], entry["type"])
+            for index in self.dataset.describe_indices():
+                covered[index.name] = {number for segment in index.segments for number in segment.fragment_ids} & present
+                about[index.name] = (index.field_names[0], index.index_type)
         return tuple(IndexState(name, *about[name], len(covered[name])) for name in sorted(covered))
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -225,9 +244,15 @@ class Table:
                 lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION),
             )
         described = tuple(json.dumps(f.to_json()) for f in fragments)
-        files = tuple(f"{self.location}/data/{file.path}" for f in fragments for file in f.files)
+        files = self.data_files(fragments)
         self.place.sync(files)  # by the writer, so that writers sync side by side; the publisher syncs what it writes itself
         return WrittenRows(described, sum(f.physical_rows for f in fragments), files)
+
+    def data_files(self, fragments: Iterable[FragmentMetadata]) -> tuple[str, ...]:
+        """Data files, and the blobs that were too large for them, which stand in a folder of the same name."""
+        data = [f"{self.location}/data/{file.path}" for fragment in fragments for file in fragment.files]
+        folders = [path.rpartition(".")[0] for path in data] if self.place.is_local else []
+        return (*data, *(o.path for folder in folders for o in self.place.objects(folder)))
 
     def apply(self, state: TableState, change: Change) -> tuple[Applied, Table | None]:
         """Commit a change on top of this pin as a new, unseen version."""
@@ -241,11 +266,16 @@ class Table:
             case Delete(ids):
                 return self._upsert(state, NO_ROWS, ids)
             case Overwrite(written):
-                operation = Op.Overwrite(self.schema, _fragments(written))
-                return self._pinned(state, operation, (), (written.rows, state.rows), self.fragment_ids())
+                # Not Lance's Overwrite: that one forgets the indexes and gives the columns new field ids.
+                return self._exchange(state, written, [], self.fragment_ids(), state.rows)
 
     def _upsert(self, state: TableState, written: WrittenRows, ids: Sequence[str]) -> tuple[Applied, Table | None]:
-        touched, emptied, removed = self._mark_deleted(ids)
+        return self._exchange(state, written, *self._mark_deleted(ids))
+
+    def _exchange(
+        self, state: TableState, written: WrittenRows, touched: list[FragmentMetadata], emptied: list[int], removed: int
+    ) -> tuple[Applied, Table | None]:
+        """New rows for old ones: fragments with new deletion marks, fragments that go, and how many rows that takes away."""
         if not touched and not emptied:
             return self.apply(state, Append(written)) if written.fragments else (unchanged(state), None)
         files = [self._deletion_file(f) for f in touched]
@@ -255,8 +285,10 @@ class Table:
                 removed_fragment_ids=emptied,
                 updated_fragments=touched,
                 new_fragments=_fragments(written),
-                # All of them: with none, Lance takes the new rows for indexed and they vanish from search.
-                fields_modified=[f.id() for f in self.dataset.lance_schema.fields()],
+                # No field of the touched fragments changed: naming some would take these fragments out of the indexes on
+                # them, and a later search for neighbours would miss rows. The new fragment is in no index, either way.
+                fields_modified=[],
+                fields_for_preserving_frag_bitmap=[f.id() for f in self.dataset.lance_schema.fields()],
                 update_mode="rewrite_rows",
             )
         else:

@@ -1,0 +1,321 @@
+"""Reclaim: give back the space of history nobody can ask for any more, and of work that was never published.
+
+Every change leaves the old files where they are; that is what makes snapshots, branches and time travel free. In return,
+somebody has to find out which files nothing refers to. Lance's own cleanup must not: it does not see the versions we pin and
+takes their files for garbage. So this is a mark and sweep of ours, over the whole graph at once:
+
+    mark    the commits that stay (`retention`) → their pins → the files each pinned version needs (`files`)
+    sweep   every file below `nodes/` and `edges/` that is neither marked nor young; manifests of branches that no branch and
+            no tag descends from; old versions of the manifests that stay
+
+Worked example. `main` inserted two people, replaced one of them, then everything; nobody looks back further than one commit:
+
+    commit   operation          pin of node:1-3   files of that version
+    m1       insert a, b        0x9f3             data/A
+    m2       upsert b           0xc01             data/A  _deletions/0-…  data/B
+    m3       overwrite z        0x8aa             data/C
+             (a crashed write)  0xb77             data/A  data/D                      named by no commit
+
+    reclaim(keep=2)      stay m3, m2   →  marked A, B, C, the deletion file, versions 0x8aa and 0xc01
+                                          removed data/D, versions 0x9f3 and 0xb77
+    reclaim(keep=1)      stays m3      →  removed A, B, the deletion file, version 0xc01
+    snapshot_at(m1)      HistoryReclaimed: its row is still in the lineage, its tables are gone
+
+**What is under way is never touched.** A write puts its files first and names them last, and no reader announces itself. So a
+file younger than the *grace period* stays, whoever it belongs to, and so does every commit that was the newest of its branch
+during it. The grace period must be longer than any write takes (`GRACE`; a bulk load of many hours needs a longer one, given
+here). Everything else a writer can build on is marked: heads, tags, where branches began. What is *about* to be named, an old
+commit that is being tagged, is settled by the record of `reclaimed`, which is written before the first file goes.
+
+**All or nothing to know.** If a version that must stay cannot be opened, nothing is deleted at all: what it needs is unknown.
+
+**Order.** The record first, then versions before the files they need. A reclaim that dies is finished by the next one.
+
+The branch manifests are pruned by the same rule rather than by Lance's cleanup: it would be safe there, but it counts
+differently in a dry run, has a clock of its own, and leaves what a publisher that lost its race has written for seven days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+from lance.dataset import Session
+
+from omnigraph.errors import GraphError, StorageError
+from omnigraph.storage.changes import TableState
+from omnigraph.storage.effects import Call
+from omnigraph.storage.files import (
+    DATA,
+    DELETIONS,
+    INDICES,
+    TRANSACTIONS,
+    VERSIONS,
+    Needs,
+    attached_version,
+    folder_of,
+    manifest_files,
+    needs_of,
+)
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.place import Place, StoredObject
+from omnigraph.storage.reclaimed import Position, Reclaimed, records, runs, write_record
+from omnigraph.storage.retention import Lineage, Policy, microseconds, pinned, read_lineage, retained
+from omnigraph.storage.tables import Tables
+
+GRACE: Final = timedelta(hours=1)
+"""Longer than any write: files and heads younger than this are never touched."""
+
+TABLE_FOLDERS: Final = ("nodes", "edges")
+MANIFESTS: Final = "__manifest"
+PROBES: Final = "__probe"
+
+_SWEPT: Final = frozenset({DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS})
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a reclaim did below one folder: a table, a manifest."""
+
+    path: str
+    files_removed: int
+    bytes_removed: int
+    files_kept: int
+    bytes_kept: int
+    is_gone: bool
+    """Nothing is left of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReclaimReport:
+    """What a reclaim did, or would do."""
+
+    dry_run: bool
+    commits_kept: int
+    commits_reclaimed: int
+    tables: tuple[Swept, ...]
+    manifests: tuple[Swept, ...]
+    probes_removed: int
+
+    @property
+    def files_removed(self) -> int:
+        return sum(s.files_removed for s in (*self.tables, *self.manifests)) + self.probes_removed
+
+    @property
+    def bytes_removed(self) -> int:
+        return sum(s.bytes_removed for s in (*self.tables, *self.manifests))
+
+    @property
+    def manifests_removed(self) -> int:
+        return sum(s.is_gone for s in self.manifests)
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What stays, and what goes with it."""
+
+    commits: frozenset[Position]
+    reclaimed: frozenset[Position]
+    """Commits that can be opened now and will not be any more."""
+    pins: Mapping[str, Mapping[int, TableState]]
+    leaving: frozenset[str]
+
+    def together(self, later: _Marks) -> _Marks:
+        """What stays by either of two looks; goes only what goes by both."""
+        pins = {where: {**self.pins.get(where, {}), **later.pins.get(where, {})} for where in {*self.pins, *later.pins}}
+        return _Marks(self.commits | later.commits, self.reclaimed - later.commits, pins, self.leaving & later.leaving)
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """The files of one folder that go."""
+
+    path: str
+    remove: tuple[StoredObject, ...]
+    keep: tuple[StoredObject, ...]
+    call: Call = Call.RECLAIM
+
+    def report(self) -> Swept:
+        removed, kept = sum(o.size for o in self.remove), sum(o.size for o in self.keep)
+        return Swept(self.path, len(self.remove), removed, len(self.keep), kept, not self.keep)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Everything that goes."""
+
+    tables: tuple[_Sweep, ...]
+    manifests: tuple[_Sweep, ...]
+    probes: _Sweep
+
+
+def reclaim(
+    store: GraphStore, *, keep: int | None, older_than: timedelta | None, grace: timedelta = GRACE, dry_run: bool = True
+) -> ReclaimReport:
+    """Delete what nobody can ask for any more. A dry run deletes nothing and reports the same.
+
+    A commit goes if it is beyond the newest `keep` of its branch *and* was replaced longer than `older_than` ago; without a
+    limit, history stays and only files that no commit refers to go.
+    """
+    if not dry_run:
+        store.require_writable()
+    now = store.clock.now()
+    policy = Policy(keep, older_than, grace)
+    before = records(store.place)
+    gone = _folded(before.values())
+    marks = _mark(store, policy, now, gone)
+    plan = _plan(store.place, marks, now - grace)
+    if not dry_run:
+        final = _announce(store, policy, now, before, marks)
+        marks, plan = (marks, plan) if final == marks else (final, _plan(store.place, final, now - grace))
+        _remove(store.place, [*plan.tables, *plan.manifests, plan.probes])
+    return ReclaimReport(
+        dry_run,
+        len(marks.commits),
+        len(marks.reclaimed),
+        tuple(s.report() for s in plan.tables),
+        tuple(s.report() for s in plan.manifests),
+        len(plan.probes.remove),
+    )
+
+
+# ── mark ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mark(store: GraphStore, policy: Policy, now: datetime, gone: Reclaimed) -> _Marks:
+    written: dict[str, float] = {}
+    for entry in _of_datasets(store.place.objects(MANIFESTS)):
+        name = entry.path.split("/")[1]
+        written[name] = max(written.get(name, 0.0), entry.modified)
+    lineage = read_lineage(store, written, (now - policy.grace).timestamp())
+    commits = retained(lineage, policy, now, gone)
+    return _Marks(commits, _going(lineage, commits, gone), pinned(lineage, commits), lineage.leaving)
+
+
+def _going(lineage: Lineage, commits: frozenset[Position], gone: Reclaimed) -> frozenset[Position]:
+    return frozenset(p for p in lineage.positions() - commits if not gone.holds(*p))
+
+
+def _folded(found: Iterable[Reclaimed]) -> Reclaimed:
+    together = Reclaimed()
+    for record in found:
+        together = together.together(record)
+    return together
+
+
+def _announce(store: GraphStore, policy: Policy, now: datetime, before: Mapping[str, Reclaimed], marks: _Marks) -> _Marks:
+    """Write down what goes, then look once more for what was named meanwhile: that stays."""
+    if not marks.reclaimed and not marks.leaving and len(before) < 2:
+        return marks
+    gone = _folded(before.values())
+    announced = write_record(store.place, store.ids.next(), _record(now, policy, before.values(), marks))
+    final = marks.together(_mark(store, policy, now, gone))
+    stale = list(before)
+    if (final.reclaimed, final.leaving) != (marks.reclaimed, marks.leaving):
+        write_record(store.place, store.ids.next(), _record(now, policy, before.values(), final))
+        stale.append(announced)
+    for path in stale:
+        store.place.delete(path)
+    return final
+
+
+def _record(now: datetime, policy: Policy, before: Iterable[Reclaimed], marks: _Marks) -> Reclaimed:
+    """The record of this reclaim and of those before it. A manifest that is gone needs no record of its commits."""
+    since = microseconds(now - policy.grace)
+    leaving = {name for record in before if record.at >= since for name in record.manifests} | marks.leaving
+    positions = {p for record in before for p in record.positions()} | marks.reclaimed
+    return Reclaimed(microseconds(now), runs(p for p in positions if p[0] not in leaving), tuple(sorted(leaving)))
+
+
+# ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _plan(place: Place, marks: _Marks, since: datetime) -> _Plan:
+    young = since.timestamp()
+    probes = tuple(o for o in place.objects(PROBES) if o.modified < young)
+    return _Plan(
+        tuple(_table_sweeps(place, marks, young)), tuple(_manifest_sweeps(place, marks, young)), _Sweep(PROBES, probes, ())
+    )
+
+
+def _table_sweeps(place: Place, marks: _Marks, young: float) -> Iterator[_Sweep]:
+    tables = Tables(place)  # of its own: the handles other people use stay cached
+    for location, stored in _by_folder(o for folder in TABLE_FOLDERS for o in place.objects(folder)).items():
+        states = marks.pins.get(location)
+        needs = None if states is None else _needs(tables, location, list(states.values()), stored)
+        keep, remove = list[StoredObject](), list[StoredObject]()
+        for entry in stored:
+            stays = entry.modified >= young or (needs is not None and (not _is_known(entry.path) or needs.cover(entry.path)))
+            (keep if stays else remove).append(entry)
+        yield _Sweep(location, tuple(remove), tuple(keep))
+
+
+def _needs(tables: Tables, location: str, states: Sequence[TableState], stored: Sequence[StoredObject]) -> Needs:
+    """What the pins of a table need, and what its own head needs: plain Lance readers see that one."""
+    versions = [attached_version(o.path.rpartition("/")[2]) for o in stored if f"/{VERSIONS}/" in o.path]
+    newest = max((v for v in versions if v is not None), default=None)
+    pins = {state.pin for state in states} | ({newest} if newest is not None else set())
+    files, folders = dict[str, int | None](), dict[str, int | None]()
+    for pin in sorted(pins):
+        try:
+            needs = needs_of(tables.open(TableState(location, location, pin, 0, 0)))
+        except GraphError as error:
+            raise StorageError(
+                f"cannot reclaim: {location} at {pin} must stay and cannot be opened ({error.message}). Nothing was deleted.",
+                hint="`omnigraph verify` lists what is missing; delete the branch or tag that needs it, or restore the file.",
+            ) from error
+        files.update(needs.files)
+        folders.update(needs.folders)
+    return Needs(files, folders)
+
+
+def _manifest_sweeps(place: Place, marks: _Marks, young: float) -> Iterator[_Sweep]:
+    session = Session()
+    for location, stored in _by_folder(place.objects(MANIFESTS)).items():
+        if location.rpartition("/")[2] in marks.leaving:
+            yield _Sweep(location, tuple(stored), ())
+            continue
+        versions = sorted(
+            (version, o.modified) for o in stored if (version := attached_version(o.path.rpartition("/")[2])) is not None
+        )
+        # In use during the grace period: the newest one, and each that was replaced within it.
+        used = [v for (v, _), (_, replaced) in pairwise(versions) if replaced >= young]
+        oldest = min([*used, *(v for v, _ in versions[-1:])], default=None)
+        needed = frozenset[str]() if oldest is None else manifest_files(place, location, oldest, session)
+        remove = [o for o in stored if o.modified < young and _is_known(o.path) and oldest is not None and o.path not in needed]
+        gone = {o.path for o in remove}
+        yield _Sweep(location, tuple(remove), tuple(o for o in stored if o.path not in gone), Call.PRUNE_MANIFEST)
+
+
+def _by_folder(stored: Iterable[StoredObject]) -> dict[str, list[StoredObject]]:
+    """Objects by the dataset they belong to: the first two parts of their path."""
+    found: dict[str, list[StoredObject]] = {}
+    for entry in _of_datasets(stored):
+        found.setdefault("/".join(entry.path.split("/")[:2]), []).append(entry)
+    return found
+
+
+def _of_datasets(stored: Iterable[StoredObject]) -> Iterator[StoredObject]:
+    """Objects in the folders of a dataset; whatever somebody put beside them is none of our business."""
+    return (o for o in stored if len(parts := o.path.split("/")) > 3 and parts[2] in _SWEPT)
+
+
+def _is_known(path: str) -> bool:
+    """Whether a file is listed by the version that needs it. Lance keeps a hint beside its versions that is not."""
+    return f"/{VERSIONS}/" not in path or path.endswith(".manifest")
+
+
+def _remove(place: Place, sweeps: Sequence[_Sweep]) -> None:
+    """Delete what goes: versions first, so that none is left that lacks a file."""
+    for versions in (True, False):
+        for sweep in sweeps:
+            for entry in sweep.remove:
+                if (f"/{VERSIONS}/" in entry.path) is versions:
+                    place.delete(entry.path, sweep.call)
+    for sweep in sweeps:
+        emptied = {sweep.path} if not sweep.keep else {folder for o in sweep.remove if (folder := folder_of(o.path))}
+        for folder in sorted(emptied):
+            place.remove_empty_folders(folder, sweep.call)

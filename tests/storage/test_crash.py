@@ -1,0 +1,575 @@
+"""A process may die, a store may fail, the power may go at any durable call: what is left is the graph as it was, or as it was to
+be, and the next write succeeds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from tests.storage.crashing import (
+    OPERATIONS,
+    Counting,
+    Died,
+    GraphSeen,
+    Moment,
+    Striking,
+    assert_writable,
+    build_template,
+    copied,
+    describe,
+    die,
+    disk_full,
+    opened,
+    perform,
+    run_and_die,
+    scratch_folder,
+    start,
+    store_error,
+    timeout,
+)
+from tests.storage.graphs import PEOPLE, content, delete, insert, new_graph, place, upsert
+
+from omnigraph.errors import GraphError, StorageError
+from omnigraph.storage import turns
+from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.graph_store import MAIN, GraphStore
+from omnigraph.storage.place import Durability
+from omnigraph.storage.verify import verify
+
+AT_ONCE = 2
+"""Children at a time."""
+
+REPEATABLE = ("reclaim", "promote")
+"""Operations that are finished by asking for them again."""
+
+TURNING = (Call.PUBLISH, Call.PUT_NEW, Call.DELETE)
+"""Calls that can make something visible."""
+
+NAMES = list(OPERATIONS)
+
+
+@pytest.fixture(scope="module")
+def scratch() -> Iterator[Path]:
+    with scratch_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def templates(scratch: Path) -> Path:
+    for name in {operation.template for operation in OPERATIONS.values()}:
+        build_template(name, scratch / "templates" / name)
+    return scratch / "templates"
+
+
+@dataclass(frozen=True)
+class Course:
+    """An undisturbed run of an operation: the graph before, the calls it makes, the graph after."""
+
+    template: Path
+    old: GraphSeen | None
+    calls: list[Call]
+    new: GraphSeen | None
+    visible: int
+    """Number of the call that makes it visible."""
+
+
+Courses = Callable[[str], Course]
+
+
+@pytest.fixture(scope="module")
+def courses(templates: Path, scratch: Path) -> Courses:
+    @cache
+    def course(name: str) -> Course:
+        operation, counting = OPERATIONS[name], Counting()
+        template = templates / operation.template
+        done = copied(template, scratch / f"done {name}")
+        old = describe(place(done))
+        perform(name, place(done, durability=Durability.FULL, effects=counting))
+        new = describe(place(done))
+        assert (old == new) == (name == "promote")
+        assert counting.calls.count(operation.visible) == 1 or name == "promote"
+        return Course(template, old, counting.calls, new, counting.calls.index(operation.visible) + 1)
+
+    return course
+
+
+@pytest.fixture
+def folder(scratch: Path) -> Iterator[Path]:
+    with TemporaryDirectory(dir=scratch) as name:
+        yield Path(name)
+
+
+def assert_is_new(name: str, seen: GraphSeen | None, new: GraphSeen | None) -> None:
+    if name == "branch delete" and seen is not None and seen.unfinished:
+        # Sealed, so nobody can read or write it; the name is listed until the deletion is asked for again.
+        assert seen.unfinished == {"work"}
+        assert new is not None
+        assert (seen.branches, seen.tags) == (new.branches, new.tags)
+    else:
+        assert seen == new
+
+
+# ── killed ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_process_killed_at_any_durable_call_leaves_the_old_graph_or_the_new_one(
+    name: str, courses: Courses, folder: Path
+) -> None:
+    course = courses(name)
+
+    def case(number: int, moment: Moment) -> None:
+        graph = copied(course.template, folder / f"{number}-{moment.value}")
+        run_and_die(name, graph, number, moment, Durability.FULL)
+        seen = describe(place(graph))
+        if number >= course.visible if moment is Moment.AFTER else number > course.visible:
+            assert_is_new(name, seen, course.new)
+        else:
+            assert seen == course.old
+        if seen is None:
+            start(place(graph), 2_000_000)
+            seen = describe(place(graph))
+        assert seen is not None
+        assert verify(GraphStore.open(place(graph), read_only=True), deep=True).problems == ()
+        if name in REPEATABLE:
+            perform(name, place(graph))
+            assert_is_new(name, describe(place(graph)), course.new)
+        assert_writable(place(graph), seen)
+        shutil.rmtree(graph)
+
+    # Between two calls nothing reaches the store, and a sync changes no file: see a test below. So "before the n-th call" is "after
+    # the one before it", and is tried for those that make something visible; syncs are left out. Of a long row of equal calls, as
+    # a reclaim makes them, every fifth is enough here; the next test takes each.
+    calls = course.calls
+    alike = {n for n, call in enumerate(calls, 1) if n % 5 and calls[n - 2 : n + 1] == [call] * 3}
+    cases = [(n, Moment.AFTER) for n, call in enumerate(calls, 1) if call is not Call.SYNC and n not in alike]
+    cases += [(n, Moment.BEFORE) for n, call in enumerate(calls, 1) if call in TURNING]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for outcome in [pool.submit(case, *c) for c in cases]:
+            outcome.result()
+
+
+@pytest.mark.parametrize("name", ["reclaim"])
+def test_a_long_operation_that_dies_at_any_call_is_finished_by_the_next_one(name: str, courses: Courses, folder: Path) -> None:
+    course = courses(name)
+    done = copied(course.template, folder / "done")
+    perform(name, place(done))
+    for number in range(1, len(course.calls) + 1, 2):
+        graph = copied(course.template, folder / f"{number}")
+        with pytest.raises(Died):
+            perform(name, place(graph, durability=Durability.FULL, effects=Striking(number, Moment.AFTER, die)))
+        assert describe(place(graph)) == (course.new if number >= course.visible else course.old)
+        perform(name, place(graph))
+        assert describe(place(graph)) == course.new
+        assert dataset_files(graph) == dataset_files(done)
+        shutil.rmtree(graph)
+
+
+def dataset_files(folder: Path) -> set[Path]:
+    graph = folder / "graph"
+    return {p.relative_to(graph) for top in ("nodes", "edges", "__manifest") for p in files_below(graph / top)}
+
+
+class Listing(Effects):
+    """Fails when a file came, went or grew between two durable calls, or in a sync."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.known = files_below(folder)
+
+    def before(self, call: Call) -> None:
+        assert files_below(self.folder) == self.known, f"something reached the store before {call}"
+
+    def after(self, call: Call) -> None:
+        found = files_below(self.folder)
+        assert call is not Call.SYNC or found == self.known
+        self.known = found
+
+
+def files_below(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_reaches_the_store_between_two_durable_calls(name: str, templates: Path, folder: Path) -> None:
+    graph = copied(templates / OPERATIONS[name].template, folder / "copy")
+    effects = Listing(graph)
+    perform(name, place(graph, durability=Durability.FULL, effects=effects))
+    assert files_below(graph) == effects.known
+
+
+def test_opening_and_reading_writes_nothing(templates: Path) -> None:
+    before = files_below(templates)
+    for template in templates.iterdir():
+        describe(place(template))
+    assert files_below(templates) == before
+
+
+def test_an_init_that_died_can_be_repeated_with_another_schema(folder: Path) -> None:
+    from omnigraph.storage.graph_store import NewTable
+    from omnigraph.storage.manifest import SchemaDocument
+
+    with pytest.raises(Died):
+        start(place(folder, effects=Striking(2, Moment.AFTER, die)))
+    import pyarrow as pa
+
+    schema = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("other", pa.bool_())])
+    store = GraphStore.init(place(folder), SchemaDocument("s", "", ""), [NewTable(PEOPLE, "nodes/1-3", schema)])
+    assert store.tables.open(store.snapshot().tables[PEOPLE]).schema.names == ["id", "other"]
+
+
+# ── the store fails ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moment", "fault"),
+    [(Moment.BEFORE, store_error), (Moment.AFTER, timeout)],
+    ids=lambda given: given.value if isinstance(given, Moment) else given.__name__,
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_that_fails_once_leaves_the_old_graph_or_the_new_one_and_a_store_that_can_be_written(
+    name: str, moment: Moment, fault: Callable[[], None], courses: Courses, folder: Path
+) -> None:
+    course = courses(name)
+    for number, call in enumerate(course.calls, 1):
+        graph = copied(course.template, folder / f"{number}")
+        effects = Striking(number, moment, fault)
+        failed = False
+        try:
+            perform(name, place(graph, durability=Durability.FULL, effects=effects))
+        except GraphError as error:
+            failed = bool(error.message)
+        seen = describe(place(graph))
+        if not failed:
+            assert seen == course.new
+        else:
+            assert call is not Call.PUBLISH, "an unclear publish is settled by looking"
+            if seen != course.old:  # an unclear put or delete of a ref or tag is reported, and may have happened
+                assert OPERATIONS[name].visible in effects.calls
+                assert_is_new(name, seen, course.new)
+        if seen is None:
+            start(place(graph), 2_000_000)
+        upsert(GraphStore.open(place(graph)), afterwards=1)
+        shutil.rmtree(graph)
+
+
+@pytest.mark.parametrize("name", ["append", "upsert", "delete", "overwrite", "several tables"])
+def test_a_timeout_after_the_swap_is_a_success_reported_once_and_applied_once(name: str, courses: Courses, folder: Path) -> None:
+    course = courses(name)
+    graph = copied(course.template, folder / "copy")
+    effects = Striking(course.visible, Moment.AFTER, timeout)
+    perform(name, place(graph, durability=Durability.FULL, effects=effects))
+    assert effects.calls.count(Call.PUBLISH) == 1
+    assert describe(place(graph)) == course.new
+
+
+def test_a_timeout_after_the_swap_is_settled_even_when_others_have_committed_since(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "STALLED", 0.0)  # the others commit while this process has the turn
+    other = new_graph(folder)
+    calls = Counting()
+    insert(GraphStore.open(place(folder, effects=calls)), first=1)
+
+    def lose_the_answer() -> None:
+        for number in range(70):  # so many that the commit in doubt is no longer in the tail
+            upsert(other, k=number)
+        timeout()
+
+    effects = Striking(calls.calls.index(Call.PUBLISH) + 1, Moment.AFTER, lose_the_answer)
+    commit = insert(GraphStore.open(place(folder, effects=effects)), a=1)
+    assert content(other) == {"first": 1, "a": 1, "k": 69}
+    assert [c.id for c in other.commits()].count(commit.id) == 1
+
+
+class Down(Effects):
+    """A store that is gone from the n-th call on, until it is back."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.begun = 0
+        self.back = False
+
+    def before(self, call: Call) -> None:
+        self.begun += 1
+        if not self.back and self.begun >= self.number:
+            store_error()
+
+
+def test_a_store_that_stays_down_gives_a_typed_error_soon_and_the_handle_works_once_it_is_back(
+    courses: Courses, folder: Path
+) -> None:
+    course = courses("append")
+    for number in range(1, len(course.calls) + 1):
+        effects = Down(number)
+        graph = copied(course.template, folder / f"{number}")
+        store = opened(place(graph, durability=Durability.FULL, effects=effects))
+        before = content(store)
+        with pytest.raises(StorageError, match="the store went away"):
+            insert(store, n=1)
+        effects.back = True
+        assert effects.begun < 50
+        swapped = number > course.visible  # only the sync of the swap failed: it is there, but nobody was promised that it stays
+        assert content(store) == ({**before, "n": 1} if swapped else before)
+        upsert(store, n=2)
+        assert content(store) == {**before, "n": 2}
+
+
+def test_a_failed_write_over_several_tables_leaves_both_queryable_and_unblocks_the_next_write(
+    templates: Path, folder: Path
+) -> None:
+    graph = copied(templates / "graph", folder / "copy")
+    old = describe(place(graph))
+    effects = Striking(3, Moment.AFTER, disk_full)  # one table has its new version, the other has not
+    store = opened(place(graph, effects=effects))
+    with pytest.raises(StorageError, match="no space left"):
+        OPERATIONS["several tables"].run(store)
+    assert effects.calls == [Call.WRITE_ROWS, Call.WRITE_ROWS, Call.PIN]
+    assert describe(place(graph)) == old
+    OPERATIONS["several tables"].run(store)
+    assert content(store)["p"] == 1
+
+
+class HoldingTheSwap(Effects):
+    """Stops the first publisher just before its swap until it is let go, and interrupts it then."""
+
+    def __init__(self) -> None:
+        self.reached, self.release = threading.Event(), threading.Event()
+        self.struck = False
+
+    def before(self, call: Call) -> None:
+        if call is Call.PUBLISH and not self.struck:
+            self.struck = True
+            self.reached.set()
+            assert self.release.wait(10)
+            die()
+
+
+def test_an_interrupted_leader_does_not_strand_those_who_queue_behind_it(folder: Path) -> None:
+    new_graph(folder)
+    effects = HoldingTheSwap()
+    store = GraphStore.open(place(folder, effects=effects))
+    publisher = store._publisher(store.ref(MAIN))
+    outcomes: dict[str, object] = {}
+
+    def write(key: str) -> None:
+        try:
+            outcomes[key] = insert(store, MAIN, PEOPLE, **{key: 1}).id
+        except BaseException as error:
+            outcomes[key] = error
+
+    leader, follower = (threading.Thread(target=write, args=(k,), daemon=True) for k in ("a", "b"))
+    leader.start()
+    assert effects.reached.wait(10)
+    follower.start()
+    deadline = time.monotonic() + 10
+    while not publisher._queue and time.monotonic() < deadline:
+        time.sleep(0.001)
+    effects.release.set()
+    for thread in (leader, follower):
+        thread.join(10)
+        assert not thread.is_alive(), "a writer waits for a leader that is gone"
+    assert isinstance(outcomes["a"], Died)
+    # The follower either committed or was told; it may not be told one thing while the other is true.
+    assert ("b" in content(store)) == isinstance(outcomes["b"], str)
+    assert "a" not in content(store)
+
+
+# ── the power fails ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Disk(Effects):
+    """What a power failure would leave: files whose content was synced, under names whose folders were synced after."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.events: list[Call | Path] = []
+        self.content: dict[Path, bytes] = {}
+        self.names: dict[Path, set[str]] = {}
+        self.visible: dict[Path, bytes] | None = None
+        self._lock = threading.Lock()
+
+    def after(self, call: Call) -> None:
+        with self._lock:
+            self.events.append(call)
+        if call is Call.PUBLISH:
+            # The worst that a power failure can do at this moment: the swap reached the disk, and nothing else that was not synced.
+            versions = self.root.glob("graph/__manifest/*/_versions/*.manifest")
+            self.visible = {**self.durable(), **{path: path.read_bytes() for path in versions}}
+
+    def synced(self, path: Path) -> None:
+        with self._lock:
+            self.events.append(path)
+            if path.is_dir():
+                self.names[path] = set(os.listdir(path))
+            else:
+                self.content[path] = path.read_bytes()
+
+    def durable(self) -> dict[Path, bytes]:
+        return {path: data for path, data in self.content.items() if self._is_named(path)}
+
+    def _is_named(self, path: Path) -> bool:
+        while path != self.root:
+            if path.name not in self.names.get(path.parent, ()):
+                return False
+            path = path.parent
+        return True
+
+    def restored(self, files: dict[Path, bytes], to: Path) -> Path:
+        for path, data in files.items():
+            copy = to / path.relative_to(self.root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(data)
+        return to
+
+
+@pytest.fixture
+def disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    root = folder / "disk"
+    root.mkdir()
+    watched = Disk(root)
+    really = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        really(descriptor)
+        watched.synced(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return watched
+
+
+WRITES: dict[str, Callable[[GraphStore], object]] = {
+    "insert": lambda s: insert(s, a=1, b=2, c=3),
+    "branch": lambda s: s.create_branch("work"),
+    "upsert": lambda s: upsert(s, "work", a=10, d=4),
+    "delete": lambda s: delete(s, "b"),
+    "side": lambda s: s.create_branch("side", at="work"),
+    "tag": lambda s: s.create_tag("v1", s.snapshot("work").commit),
+    "several tables": OPERATIONS["several tables"].run,
+    "index": OPERATIONS["index"].run,
+    "compact": OPERATIONS["compact"].run,
+    "column added": OPERATIONS["column added"].run,
+    "column dropped": OPERATIONS["column dropped"].run,
+    "promote": OPERATIONS["promote"].run,
+    "overwrite": OPERATIONS["overwrite"].run,
+    "overwrite with nothing": OPERATIONS["overwrite with nothing"].run,
+    "schema change": OPERATIONS["schema change"].run,
+    "branch delete": OPERATIONS["branch delete"].run,
+    "tag delete": OPERATIONS["tag delete"].run,
+}
+
+
+def test_every_acknowledged_write_survives_a_power_failure(disk: Disk, folder: Path) -> None:
+    where = place(disk.root, durability=Durability.FULL, effects=disk)
+    store = start(where)
+    seen = describe(where)
+    assert describe(place(disk.restored(disk.durable(), folder / "init"))) == seen
+    for name, write in WRITES.items():
+        write(store)
+        seen = describe(where)
+        survived = place(disk.restored(disk.durable(), folder / name))
+        assert seen is not None
+        assert describe(survived) == seen, name
+        assert verify(GraphStore.open(survived), deep=True).problems == (), name
+        assert_writable(survived, seen)
+
+
+def test_a_swap_that_reaches_the_disk_finds_everything_it_names_there(disk: Disk, folder: Path) -> None:
+    where = place(disk.root, durability=Durability.FULL, effects=disk)
+    store = start(where)
+    for name, write in WRITES.items():
+        disk.visible = None
+        write(store)
+        if disk.visible is not None:
+            survived = place(disk.restored(disk.visible, folder / name))
+            seen = describe(survived)
+            assert seen is not None
+            assert_is_new(name, seen, describe(where))
+            assert verify(GraphStore.open(survived), deep=True).problems == (), name
+            assert_writable(survived, seen)
+
+
+def test_files_are_synced_before_the_swap_and_the_swap_before_it_is_acknowledged(disk: Disk) -> None:
+    store = start(place(disk.root, durability=Durability.FULL, effects=disk))
+    insert(store, a=1, b=2)
+    before = set(disk.content)
+    disk.events.clear()
+    upsert(store, a=10)
+    new = {path.relative_to(disk.root / "graph"): path for path in set(disk.content) - before}
+    kinds = sorted((path.parts[0], path.parts[-2]) for path in new)
+    assert kinds == [
+        ("__manifest", "_versions"),
+        ("__manifest", "data"),
+        ("nodes", "_deletions"),
+        ("nodes", "_versions"),
+        ("nodes", "data"),
+    ]
+    swap = disk.events.index(Call.PUBLISH)
+    for relative, path in new.items():
+        is_swap = relative.parts[0] == "__manifest" and relative.parts[-2] == "_versions"
+        assert (disk.events.index(path) > swap) == is_swap, relative
+        folder = disk.events.index(path.parent, disk.events.index(path))
+        assert (folder > swap) == is_swap, relative
+
+
+def test_refs_and_tags_are_synced_after_they_are_put_and_after_they_are_removed(disk: Disk) -> None:
+    store = start(place(disk.root, durability=Durability.FULL, effects=disk))
+    refs, tags = disk.root / "graph" / "__refs", disk.root / "graph" / "__tags"
+    for write, call, path in (
+        (lambda: store.create_branch("b"), Call.PUT_NEW, refs / "b"),
+        (lambda: store.delete_branch("b"), Call.DELETE, None),
+        (lambda: store.create_tag("t", store.snapshot().commit), Call.PUT_NEW, tags / "t"),
+        (lambda: store.delete_tag("t"), Call.DELETE, None),
+    ):
+        disk.events.clear()
+        write()
+        last = len(disk.events) - 1 - disk.events[::-1].index(call)
+        after = disk.events[last:]
+        assert after[-1] is Call.SYNC
+        if path is not None:
+            assert after.index(path) < after.index(path.parent)
+    assert disk.names[refs] == {"main"}
+    assert disk.names[tags] == set()
+
+
+def test_a_failed_sync_of_the_swap_is_repeated_before_the_write_is_acknowledged(disk: Disk, folder: Path) -> None:
+    where = place(disk.root, durability=Durability.FULL, effects=disk)
+    store = start(where)
+
+    class FailingOnce(Disk):
+        failed = False
+
+        def before(self, call: Call) -> None:
+            if call is Call.SYNC and Call.PUBLISH in disk.events and not self.failed:
+                self.failed = True
+                timeout()
+
+        def after(self, call: Call) -> None:
+            disk.after(call)
+
+    disk.events.clear()
+    failing = FailingOnce(disk.root)
+    store = GraphStore.open(place(disk.root, durability=Durability.FULL, effects=failing))
+    insert(store, a=1)
+    assert failing.failed
+    assert describe(place(disk.restored(disk.durable(), folder / "after"))) == describe(where)
+
+
+def test_with_durability_os_nothing_is_synced(disk: Disk) -> None:
+    where = place(disk.root, durability=Durability.OS, effects=disk)
+    store = start(where)
+    for write in WRITES.values():
+        write(store)
+    assert Call.SYNC not in disk.events
+    assert [event for event in disk.events if isinstance(event, Path)] == []

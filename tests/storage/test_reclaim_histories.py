@@ -1,0 +1,243 @@
+"""Random histories with branches, tags and reclaims, against a model that knows what must be left.
+
+The model is a second, plain account of the policy: it keeps every commit ever made with its content and decides with lists and
+loops what stays. After each reclaim every commit of every history is asked for: those that stay give their exact content, the
+others `HistoryReclaimed`, and verify finds nothing wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.storage.aging import AgingGraph
+from tests.storage.graphs import PEOPLE, THINGS, content, delete, insert, overwrite, rows, upsert
+
+from omnigraph.errors import HistoryReclaimed
+from omnigraph.storage.graph_store import MAIN
+from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_index
+from omnigraph.storage.lineage import Commit, OpClass
+from omnigraph.storage.plan import PublishPlan, Replacement
+from omnigraph.storage.promote import promote
+from omnigraph.storage.reclaim import GRACE
+from omnigraph.storage.rewrites import compact
+from omnigraph.storage.verify import verify
+
+BY_ID = IndexSpec("by_id", "id", IndexKind.BTREE)
+Content = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A commit, what the graph held after it, and when it was made."""
+
+    id: str
+    holds: Content
+    at: datetime
+
+
+@dataclass
+class Line:
+    """A branch: its commits from the very first one, and how many of them it found when it was made."""
+
+    commits: list[Made]
+    found: int
+    origin: Line | None
+    deleted_at: datetime | None = None
+
+    def own(self) -> list[Made]:
+        return self.commits[self.found :]
+
+
+@dataclass
+class Model:
+    """The plain account."""
+
+    lines: dict[str, Line]
+    dead: list[Line] = field(default_factory=list)
+    tags: dict[str, Made] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+
+    def stays(self, keep: int | None, older_than: timedelta | None, now: datetime) -> set[str]:
+        window = max(GRACE, older_than or timedelta(0))
+        found = {made.id for made in self.tags.values()}
+        for line in self.lines.values():
+            found |= _newest(line.commits, keep, window, now, everything=keep is None and older_than is None)
+            parent: Line | None = line
+            while parent is not None:
+                found |= {parent.commits[parent.found - 1].id} if parent.origin is not None else set()
+                parent = parent.origin
+        for line in self.dead:
+            if line.deleted_at is not None and line.deleted_at >= now - GRACE:
+                found |= _newest(line.own(), None, GRACE, now, everything=False)
+        if keep is None and older_than is None:
+            for name in self.tags:
+                found |= self._back_from(self.tags[name])
+        return found - self.gone
+
+    def _back_from(self, made: Made) -> set[str]:
+        for line in (*self.lines.values(), *self.dead):
+            if made in line.commits:
+                return {m.id for m in line.commits[: line.commits.index(made) + 1]}
+        raise AssertionError("a tag names a commit that was never made")
+
+    def ever(self) -> dict[str, Made]:
+        return {m.id: m for line in (*self.lines.values(), *self.dead) for m in line.commits}
+
+
+def _newest(commits: list[Made], keep: int | None, window: timedelta, now: datetime, *, everything: bool) -> set[str]:
+    found = set()
+    for age, made in enumerate(reversed(commits)):
+        replaced = None if age == 0 else commits[len(commits) - age].at
+        if everything or (keep is not None and age < keep) or replaced is None or replaced >= now - window:
+            found.add(made.id)
+    return found
+
+
+class History:
+    """A graph and its model, moving together."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.graph = AgingGraph(folder)
+        self.store = self.graph.store
+        (first,) = self.store.commits()
+        self.model = Model({MAIN: Line([Made(first.id, {PEOPLE: {}, THINGS: {}}, self.graph.clock.now())], 0, None)})
+        self.names = iter(range(10_000))
+
+    def step(self) -> None:
+        name = self.rng.choice(list(self.model.lines))
+        choice = self.rng.random()
+        if choice < 0.5:
+            self.write(name)
+        elif choice < 0.6:
+            self.maintain(name)
+        elif choice < 0.72:
+            self.branch(name)
+        elif choice < 0.78:
+            self.forget(name)
+        elif choice < 0.86:
+            self.tag()
+        elif choice < 0.9:
+            self.store.tables.open(self.store.snapshot(name).tables[PEOPLE]).write(rows(lost=1))
+        else:
+            self.graph.pass_time(self.rng.choice([0.3, 0.7, 2.0, 5.0]) * GRACE)
+        self.graph.catch_up()
+
+    def write(self, name: str) -> None:
+        table = self.rng.choice([PEOPLE, THINGS])
+        before = self.model.lines[name].commits[-1].holds
+        values = {f"k{self.rng.randrange(12)}": self.rng.randrange(100) for _ in range(self.rng.randrange(1, 5))}
+        match self.rng.choice(["insert", "upsert", "delete", "overwrite"]):
+            case "insert":
+                values = {f"new{next(self.names)}": n for n in values.values()}
+                commit, after = insert(self.store, name, table, **values), {**before[table], **values}
+            case "upsert":
+                commit, after = upsert(self.store, name, table, **values), {**before[table], **values}
+            case "delete":
+                commit = delete(self.store, *values, branch=name, table=table)
+                after = {k: n for k, n in before[table].items() if k not in values}
+            case _:
+                commit, after = overwrite(self.store, name, table, **values), values
+        self.made(name, commit, {**before, table: after})
+
+    def made(self, name: str, commit: Commit, holds: Content) -> None:
+        self.model.lines[name].commits.append(
+            Made(commit.id, holds, datetime.fromtimestamp(commit.created_at / 1e6).astimezone())
+        )
+
+    def maintain(self, name: str) -> None:
+        snapshot = self.store.snapshot(name)
+        state = snapshot.tables[PEOPLE]
+        tables = self.store.tables
+        applied = extend_index(tables, state, BY_ID) if self.rng.random() < 0.5 else compact(tables, state)
+        plan = PublishPlan(OpClass.MAINTENANCE, "tidy", snapshot.commit, replacements=(Replacement(PEOPLE, state.pin, applied),))
+        self.made(name, self.store.publish(name, plan), self.model.lines[name].commits[-1].holds)
+
+    def branch(self, name: str) -> None:
+        line, new = self.model.lines[name], f"b{next(self.names)}"
+        if self.rng.random() < 0.6 or not line.own():
+            self.store.create_branch(new, at=name)
+            self.model.lines[new] = Line(list(line.commits), len(line.commits), line)
+            return
+        at = self.rng.choice(line.own())
+        if at.id in self.model.gone:
+            with pytest.raises(HistoryReclaimed):
+                self.store.create_branch(new, at=at.id)
+            return
+        self.store.create_branch(new, at=at.id)
+        number = line.commits.index(at) + 1
+        self.model.lines[new] = Line(line.commits[:number], number, line)
+
+    def forget(self, name: str) -> None:
+        if name == MAIN:
+            if self.model.tags:
+                tag = self.rng.choice(list(self.model.tags))
+                self.store.delete_tag(tag)
+                del self.model.tags[tag]
+            return
+        self.store.delete_branch(name)
+        line = self.model.lines.pop(name)
+        line.deleted_at = self.graph.clock.now()
+        # Sealing is a commit too; nobody ever sees it, but it replaced the one before.
+        line.commits.append(Made("seal", {}, line.deleted_at))
+        self.model.dead.append(line)
+
+    def tag(self) -> None:
+        line = self.model.lines[self.rng.choice(list(self.model.lines))]
+        made, name = self.rng.choice(line.commits), f"t{next(self.names)}"
+        if made.id in self.model.gone:
+            with pytest.raises(HistoryReclaimed):
+                self.store.create_tag(name, made.id)
+        else:
+            self.store.create_tag(name, made.id)
+            self.model.tags[name] = made
+
+    def reclaim(self) -> None:
+        keep = self.rng.choice([None, 1, 2, 5])
+        older_than = self.rng.choice([None, None, 3 * GRACE])
+        announced = self.graph.reclaim(keep=keep, older_than=older_than, dry_run=True)
+        report = self.graph.reclaim(keep=keep, older_than=older_than)
+        assert report.files_removed == announced.files_removed
+        stays = self.model.stays(keep, older_than, self.graph.clock.now())
+        self.model.gone = set(self.model.ever()) - stays
+        if self.rng.random() < 0.3:
+            promote(self.store, self.rng.choice(list(self.model.lines)))
+
+    def check(self) -> None:
+        assert verify(self.store, deep=True).problems == ()
+        store = self.graph.reopened()
+        reachable = {m.id for line in self.model.lines.values() for m in line.commits} | {m.id for m in self.model.tags.values()}
+        for made in self.model.ever().values():
+            if made.id == "seal":
+                continue
+            try:
+                found = {table: content(store, table=table, at=made.id) for table in made.holds}
+            except HistoryReclaimed:
+                assert made.id in self.model.gone or made.id not in reachable
+            else:
+                assert made.id not in self.model.gone
+                assert found == made.holds
+        for name, line in self.model.lines.items():
+            assert content(store, name) == line.commits[-1].holds[PEOPLE]
+            assert [c.id for c in store.commits(name)] == [m.id for m in reversed(line.commits)]
+            looked_up = store.tables.open(store.snapshot(name).tables[PEOPLE]).lookup(["k1"])
+            assert looked_up.num_rows == ("k1" in line.commits[-1].holds[PEOPLE])
+        for name, made in self.model.tags.items():
+            assert content(store, at=name) == made.holds[PEOPLE]
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
+def test_nothing_reachable_is_ever_removed(tmp_path: Path, seed: int) -> None:
+    history = History(tmp_path, seed)
+    for _ in range(5):
+        for _ in range(25):
+            history.step()
+        history.reclaim()
+        history.check()
+    history.graph.pass_time()
+    history.graph.reclaim(keep=1)
+    assert history.graph.reclaim(keep=1).files_removed == 0
