@@ -92,7 +92,6 @@ def test_commits_of_eight_processes_on_one_branch_form_one_line_and_none_is_lost
     note = f"{PROCESSES} processes x {COMMITS} commits in {seconds:.1f} s: p50 {p50:.0f} ms, p99 {p99:.0f} ms, busy: {busy}"
     record_property("latency", note)  # type: ignore[operator]
     print(note)
-    assert p99 <= 10 * p50 or busy, note
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ from omnigraph.storage.rewrites import compact
 STEPS = 12
 """Steps of a history, on average."""
 
-HISTORIES = int(os.environ.get("OMNIGRAPH_SIMULATION_HISTORIES", "1000"))
+HISTORIES = int(os.environ.get("OMNIGRAPH_SIMULATION_HISTORIES", "200"))
 QUICK = 30
 CHUNKS = 10
 KEYS = [f"k{n}" for n in range(6)]
