@@ -1,0 +1,465 @@
+"""A naive evaluator of checked reads: plain Python over lists, nested loops, no plan.
+
+It takes the *patterns* of a query (`lg.Bind`, `lg.Hop`, `lg.Keep`, `lg.Without`, `lg.Maybe`) as they stand in the text, one after the
+other, each of them turning a bag of rows into the next. Lowering, filter placement, join order and adjacency have no part in it; that
+is what makes it a judge of them. Chapter and verse are those of the specification, chapters 4 and 5.
+
+    [{}]                          one empty row to begin with
+    $p: Person                    each row × each person
+    $p knows $f                   each row × each person reached from p (4.6.2); a test when f is in the row already
+    $f.age > 30                   rows for which it is definitely true
+    optional { $f worksAt $c }    rows × what is found inside, or the row with c missing
+    not { $f knows $p }           rows for which nothing is found inside
+
+Points the specification leaves open, and how they are read here:
+
+* A traversal holds from its written source to its written target, whichever end a plan starts from. (Over stored self-loops with a
+  minimum above one the algorithm of 4.6.2 is not symmetric.)
+* A name first bound inside `not { }` is another variable than the same name outside it, even if that comes later.
+* `$v: T` on a variable that an `optional` left missing does not hold.
+* `count($v)` counts the rows in which v is not missing.
+* A ranking orders the rows that match and then `limit` cuts, so that entities without rows take no place. Inside `rrf` the list of
+  a `nearest` arm is cut to `limit` (+ `offset`) entities, as 5.5 says.
+* BM25 takes its statistics from every entity of the type that has a text, at the snapshot read.
+* A score ordered by through its alias is a column like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from tests.engine import reference_search as search
+from tests.engine.answers import Answer, Near, Values
+from tests.engine.reference_graph import Data, Row, Thing, World
+from tests.engine.reference_values import as_parameter, constant, freeze, holds, narrowed
+
+from omnigraph.catalog import logical as lg
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.language.gq.tree import AggregateFunction, Direction, Function
+from omnigraph.model.types import PropertyType, Scalar
+
+MOST_ROWS = 20_000
+
+
+class MissingParameter(Exception):
+    """A parameter is needed and was not given."""
+
+
+class NotEvaluated(Exception):
+    """The query type-checks but has no value (unknown alias, ordering by a variable, …)."""
+
+
+class TooManyRows(Exception):
+    """More rows than a naive evaluator should look at."""
+
+
+def evaluate(
+    catalog: Catalog, data: Data, query: lg.ReadQuery, params: Mapping[str, Any] | None = None, now: datetime | None = None
+) -> Answer:
+    """The answer to a checked read."""
+    return _Evaluation(World(catalog, data), query, params or {}, now or datetime.now(UTC)).answer()
+
+
+# ── evaluation ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row of the result before it is ordered."""
+
+    values: Values
+    keys: Values
+    """What `order` compares."""
+    ids: tuple[str | None, ...]
+    """What breaks ties: ids of every variable, by its name. Empty when rows have been merged."""
+    place: int
+    """Where the ranking puts it."""
+
+
+class _Evaluation:
+    def __init__(self, world: World, query: lg.ReadQuery, params: Mapping[str, Any], now: datetime) -> None:
+        self.world = world
+        self.query = query
+        self.params = params
+        self.now = now
+        self.fused: dict[Thing, float] = {}
+
+    def answer(self) -> Answer:
+        query = self.query
+        rows = self.found(query.pattern, [{}])
+        ranking = query.order[0].expression if query.order else None
+        ranked = isinstance(ranking, lg.Nearest | lg.Bm25 | lg.Fusion)
+        places = self._ranked(rows, ranking) if isinstance(ranking, lg.Nearest | lg.Bm25 | lg.Fusion) else [rows]
+        keys = () if ranked else query.order
+        lines = list(self._aggregated(places, keys) if query.aggregates else self._projected(places, keys))
+        if query.distinct:
+            lines = _distinct(lines)
+        columns = tuple(projection.column for projection in query.projections)
+        ties = _by_place(lines) if ranked else _ordered(lines, keys)
+        return Answer(columns, ties, query.offset or 0, query.limit)
+
+    # patterns
+
+    def found(self, pattern: Iterable[lg.Pattern], rows: list[Row]) -> list[Row]:
+        """The rows of a block that starts from these."""
+        for part in pattern:
+            rows = list(self._step(part, rows))
+            if len(rows) > MOST_ROWS:
+                raise TooManyRows
+        return rows
+
+    def _step(self, part: lg.Pattern, rows: list[Row]) -> Iterator[Row]:
+        for row in rows:
+            match part:
+                case lg.Bind():
+                    yield from self._bound(part, row)
+                case lg.Hop(edge_variable=None):
+                    yield from self._hopped(part, row)
+                case lg.Hop():
+                    yield from self._hopped_by_edge(part, row)
+                case lg.Keep(condition):
+                    if self.true(condition, row):
+                        yield row
+                case lg.Without(inner):
+                    if not self.found(inner, [row]):
+                        yield row
+                case lg.Maybe(inner, _, introduces):
+                    yield from self.found(inner, [row]) or [{**row, **dict.fromkeys(introduces)}]
+
+    def _bound(self, bind: lg.Bind, row: Row) -> Iterator[Row]:
+        if bind.variable in row:
+            thing = row[bind.variable]
+            if thing is not None and thing.type in bind.types and self._fits(thing, bind):
+                yield row
+            return
+        for name in bind.types:
+            for thing in self.world.nodes[name].values():
+                if self._fits(thing, bind):
+                    yield _with(row, bind.variable, thing)
+
+    def _fits(self, thing: Thing, bind: lg.Bind) -> bool:
+        return all(self._match_holds(thing.values.get(match.property), match) for match in bind.matches)
+
+    def _match_holds(self, stored: Any, match: lg.Match) -> bool:
+        wanted = self.value(match.value, {})
+        if match.type.scalar in (Scalar.F32, Scalar.VECTOR):
+            wanted = narrowed(wanted)
+        return holds(lg.Comparator.CONTAINS if match.type.is_list else lg.Comparator.EQ, stored, wanted)
+
+    def _hopped(self, hop: lg.Hop, row: Row) -> Iterator[Row]:
+        """Each target at most once per source; the written source reaches the written target."""
+        for source in self._candidates(hop.source, hop.source_type, row):
+            here = _with(row, hop.source, source)
+            reached = self.world.reached(hop, source.id)
+            for target in self._candidates(hop.target, hop.target_type, here):
+                if target.id in reached:
+                    yield _with(here, hop.target, target)
+
+    def _hopped_by_edge(self, hop: lg.Hop, row: Row) -> Iterator[Row]:
+        """One row per edge (4.6.3)."""
+        assert hop.edge_variable is not None
+        for source in self._candidates(hop.source, hop.source_type, row):
+            here = _with(row, hop.source, source)
+            for target in self._candidates(hop.target, hop.target_type, here):
+                for reached, edge in self.world.neighbours(hop.edge, source.id, hop.direction):
+                    if reached == target.id:
+                        yield _with(_with(here, hop.target, target), hop.edge_variable, edge)
+
+    def _candidates(self, variable: str, type_: str, row: Row) -> list[Thing]:
+        """What one end of a traversal may be."""
+        if variable not in row:
+            return list(self.world.nodes[type_].values())
+        thing = row[variable]
+        return [thing] if thing is not None and thing.type == type_ else []
+
+    # values
+
+    def true(self, condition: lg.Condition, row: Row) -> bool:
+        """Is a condition definitely true? (4.6.5)"""
+        match condition:
+            case lg.Compare(left, comparator, right):
+                return holds(comparator, *self._pair(left, right, row))
+            case lg.IsNull(operand, negated):
+                return (self.value(operand, row) is None) is not negated
+            case lg.Among(operand, choices):
+                value, among = self._pair(operand, choices, row)
+                return holds(lg.Comparator.CONTAINS, among, value)
+            case lg.TextMatch():
+                return self._text_matches(condition, row)
+            case lg.AllOf(parts):
+                return all(self.true(part, row) for part in parts)
+            case lg.AnyOf(parts):
+                return any(self.true(part, row) for part in parts)
+
+    def _pair(self, left: lg.Expression, right: lg.Expression, row: Row) -> tuple[Any, Any]:
+        """Two operands. What meets an F32 property and is no property itself is narrowed first."""
+        a, b = self.value(left, row), self.value(right, row)
+        if _is_single(left) and not isinstance(right, lg.PropertyValue):
+            b = narrowed(b)
+        if _is_single(right) and not isinstance(left, lg.PropertyValue):
+            a = narrowed(a)
+        return a, b
+
+    def value(self, expression: lg.Expression, row: Row) -> Any:
+        """The value of an expression in a row; None is null."""
+        match expression:
+            case lg.PropertyValue(variable, name):
+                thing = row[variable]
+                return None if thing is None else thing.values.get(name)
+            case lg.Entity(variable):
+                thing = row[variable]
+                return None if thing is None else thing.id
+            case lg.Parameter(name, type_, declared):
+                return self._parameter(name, type_, declared)
+            case lg.Constant():
+                return constant(expression)
+            case lg.Now():
+                return self.now
+            case lg.TextMatch():
+                return self._text_matches(expression, row)
+            case lg.Bm25():
+                return self._score(expression, row)
+            case lg.Nearest():
+                return self._distance(expression, row)
+            case lg.Fusion(first):
+                thing = self._ranked_thing(first, row)
+                return None if thing is None else self.fused.get(thing)
+            case lg.Aggregated() | lg.Column():
+                raise NotEvaluated(f"{expression} has no value in a row")
+
+    def _parameter(self, name: str, type_: PropertyType, declared: bool) -> Any:
+        if declared and name in self.params:
+            return as_parameter(self.params[name], type_)
+        if declared and type_.nullable:
+            return None
+        raise MissingParameter(name)
+
+    def _text_matches(self, test: lg.TextMatch, row: Row) -> bool:
+        text, query = self.value(test.field, row), self.value(test.query, row)
+        if test.function is not Function.FUZZY:
+            return search.matches(text, query)
+        edits = search.DEFAULT_EDITS if test.edits is None else self.value(test.edits, row)
+        return edits is not None and search.matches_roughly(text, query, edits)
+
+    # rankings
+
+    def _score(self, ranking: lg.Bm25, row: Row) -> float:
+        thing = self._ranked_thing(ranking, row)
+        if thing is None or not isinstance(ranking.field, lg.PropertyValue):
+            return 0.0
+        name = ranking.field.property
+        corpus = [other.values.get(name) for other in self.world.nodes[thing.type].values()]
+        return search.bm25(thing.values.get(name), self.value(ranking.query, row), corpus)
+
+    def _distance(self, ranking: lg.Nearest, row: Row) -> float | None:
+        vector, query = self.value(ranking.field, row), self.value(ranking.query, row)
+        if isinstance(query, str):
+            query = search.mock_embedding(query, ranking.field.type.dimension or 0)
+        return None if vector is None or query is None else search.distance(vector, query)
+
+    def _ranked_thing(self, ranking: lg.Nearest | lg.Bm25, row: Row) -> Thing | None:
+        if not isinstance(ranking.field, lg.PropertyValue):
+            raise NotEvaluated("only a property can be ranked")
+        return row[ranking.field.variable]
+
+    def _ranked(self, rows: list[Row], ranking: lg.Ranking) -> list[list[Row]]:
+        """Rows by ranked entity, best first; entities that cannot be told apart share a place."""
+        if isinstance(ranking, lg.Fusion):
+            return self._fused(rows, ranking)
+        found, ties = self._arm(rows, ranking)
+        return [[row for thing in tie for row in found[thing]] for tie in ties]
+
+    def _arm(self, rows: list[Row], ranking: lg.Nearest | lg.Bm25) -> tuple[dict[Thing, list[Row]], list[list[Thing]]]:
+        """The rows of each ranked entity, and the entities, best first."""
+        found: dict[Thing, list[Row]] = {}
+        scores: dict[Thing, float] = {}
+        for row in rows:
+            thing = self._ranked_thing(ranking, row)
+            score = self._distance(ranking, row) if isinstance(ranking, lg.Nearest) else -self._score(ranking, row) or None
+            if thing is not None and score is not None:
+                scores[thing] = score
+                found.setdefault(thing, []).append(row)
+        best = sorted(sorted(scores, key=lambda t: t.id, reverse=isinstance(ranking, lg.Bm25)), key=scores.__getitem__)
+        ties: list[list[Thing]] = []
+        for thing in best:
+            last = ties[-1][-1] if ties else None
+            if last is not None and (_close(scores[last], scores[thing]) or (scores[last], last.id) == (scores[thing], thing.id)):
+                ties[-1].append(thing)
+            else:
+                ties.append([thing])
+        return found, ties
+
+    def _fused(self, rows: list[Row], ranking: lg.Fusion) -> list[list[Row]]:
+        """Reciprocal ranks added up (5.5). Equal sums: the order of the first arm, then what only the second found."""
+        assert self.query.limit is not None
+        k = search.DEFAULT_RRF_K if ranking.k is None else self.value(ranking.k, {})
+        ranks: dict[Thing, list[int]] = {}
+        found: dict[Thing, list[Row]] = {}
+        for arm in (ranking.first, ranking.second):
+            members, ties = self._arm(rows, arm)
+            listed = [thing for tie in ties for thing in tie]
+            if isinstance(arm, lg.Nearest):
+                listed = listed[: self.query.limit + (self.query.offset or 0)]
+            for rank, thing in enumerate(listed):
+                ranks.setdefault(thing, []).append(rank)
+                found.setdefault(thing, members[thing])
+        sums = {thing: sum(Fraction(1, k + rank + 1) for rank in given) for thing, given in ranks.items()}
+        self.fused = {thing: float(total) for thing, total in sums.items()}
+        places: list[list[Thing]] = []
+        for thing in sorted(sums, key=lambda t: -sums[t]):
+            last = places[-1][-1] if places else None
+            if last is not None and sums[last] == sums[thing] and sorted(ranks[last]) != sorted(ranks[thing]):
+                places[-1].append(thing)  # equal by arithmetic, not by rounding
+            else:
+                places.append([thing])
+        return [[row for thing in place for row in found[thing]] for place in places]
+
+    # results
+
+    def _projected(self, places: list[list[Row]], keys: Sequence[lg.SortKey]) -> Iterator[_Line]:
+        for place, rows in enumerate(places):
+            for row in rows:
+                values = tuple(self._shown(p.expression, row) for p in self.query.projections)
+                ids = tuple(None if row[name] is None else row[name].id for name in sorted(row))  # type: ignore[union-attr]
+                yield _Line(values, tuple(self._key(key, values, row) for key in keys), ids, place)
+
+    def _shown(self, expression: lg.Expression, row: Row) -> Any:
+        value = self.value(expression, row)
+        match expression:
+            case lg.Bm25():
+                return Near(value, 1e-4, zero_is_null=True)
+            case lg.Nearest() | lg.Fusion():
+                return Near(value, 1e-4)
+            case _:
+                return value
+
+    def _key(self, key: lg.SortKey, values: Values, row: Row) -> Any:
+        if isinstance(key.expression, lg.Column):
+            return self._aliased(key.expression, values)
+        if not isinstance(key.expression, lg.PropertyValue):
+            raise NotEvaluated("unsupported ordering expression")
+        return self.value(key.expression, row)
+
+    def _aliased(self, column: lg.Column, values: Values) -> Any:
+        for projection, value in zip(self.query.projections, values, strict=True):
+            if projection.alias == column.name:
+                return value
+        raise NotEvaluated(f"alias {column.name} not found")
+
+    def _aggregated(self, places: list[list[Row]], keys: Sequence[lg.SortKey]) -> Iterator[_Line]:
+        """Rows per group, in the order groups are first seen (4.6.6)."""
+        grouping = [p.expression for p in self.query.projections if not isinstance(p.expression, lg.Aggregated)]
+        groups: dict[tuple[Any, ...], tuple[int, list[Row]]] = {}
+        for place, rows in enumerate(places):
+            for row in rows:
+                key = tuple(row[e.variable] if isinstance(e, lg.Entity) else freeze(self.value(e, row)) for e in grouping)
+                groups.setdefault(key, (place, []))[1].append(row)
+        if not groups and not grouping:
+            groups[()] = (0, [])
+        for place, members in groups.values():
+            values = tuple(
+                self._aggregate(p.expression, members)
+                if isinstance(p.expression, lg.Aggregated)
+                else self.value(p.expression, members[0])
+                for p in self.query.projections
+            )
+            yield _Line(values, tuple(self._group_key(key, values, members) for key in keys), (), place)
+
+    def _group_key(self, key: lg.SortKey, values: Values, members: list[Row]) -> Any:
+        match key.expression:
+            case lg.Column():
+                return self._aliased(key.expression, values)
+            case lg.Aggregated():
+                return self._aggregate(key.expression, members)
+            case lg.PropertyValue():
+                for projection, value in zip(self.query.projections, values, strict=True):
+                    if projection.alias is None and projection.expression == key.expression:
+                        return value
+        raise NotEvaluated("unsupported ordering expression")
+
+    def _aggregate(self, aggregate: lg.Aggregated, rows: list[Row]) -> Any:
+        argument = aggregate.argument
+        values: list[Any] = [
+            row[argument.variable] if isinstance(argument, lg.Entity) else self.value(argument, row) for row in rows
+        ]
+        given = [value for value in values if value is not None]
+        if aggregate.distinct:
+            given = list({freeze(value): value for value in given}.values())
+        match aggregate.function:
+            case AggregateFunction.COUNT:
+                return len(given)
+            case AggregateFunction.MIN:
+                return min(given, default=None)
+            case AggregateFunction.MAX:
+                return max(given, default=None)
+            case AggregateFunction.SUM | AggregateFunction.AVG:
+                if not given:
+                    return None
+                total = sum((Fraction(value) for value in given), Fraction(0))
+                share = total if aggregate.function is AggregateFunction.SUM else total / len(given)
+                return Near(float(share))
+
+
+def _with(row: Row, variable: str, thing: Thing) -> Row:
+    """The row with a variable bound; the anonymous one never is."""
+    return row if variable == lg.ANONYMOUS else {**row, variable: thing}
+
+
+def _is_single(expression: lg.Expression) -> bool:
+    return isinstance(expression, lg.PropertyValue) and expression.type.scalar is Scalar.F32
+
+
+def _close(left: float, right: float) -> bool:
+    """Different scores that a 32-bit float may hold equal."""
+    return left != right and abs(left - right) <= 1e-5 * max(abs(left), abs(right))
+
+
+# ── the order of results ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _distinct(lines: list[_Line]) -> list[_Line]:
+    """Each row once; which of its entities it stood for is forgotten."""
+    first: dict[tuple[Any, ...], _Line] = {}
+    for line in lines:
+        first.setdefault(tuple(freeze(value) for value in line.values), _Line(line.values, line.keys, (), line.place))
+    return list(first.values())
+
+
+def _by_place(lines: list[_Line]) -> tuple[tuple[Values, ...], ...]:
+    places = sorted({line.place for line in lines})
+    return tuple(tuple(line.values for line in lines if line.place == place) for place in places)
+
+
+def _ordered(lines: list[_Line], keys: Sequence[lg.SortKey]) -> tuple[tuple[Values, ...], ...]:
+    """4.6.8: by the keys, null smallest, then by the ids."""
+    if not keys:
+        return (tuple(line.values for line in lines),)
+    lines = sorted(lines, key=lambda line: [_rank(value) for value in line.ids])
+    for number in reversed(range(len(keys))):
+        backwards = keys[number].direction is Direction.DESC
+        lines.sort(key=lambda line: _rank(line.keys[number]), reverse=backwards)
+    ties: list[list[_Line]] = []
+    for line in lines:
+        last = ties[-1][-1] if ties else None
+        if last is not None and last.ids == line.ids and all(map(_as_good_as, last.keys, line.keys)):
+            ties[-1].append(line)
+        else:
+            ties.append([line])
+    return tuple(tuple(line.values for line in tie) for tie in ties)
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    plain = value.value if isinstance(value, Near) else value
+    if isinstance(plain, list):
+        raise NotEvaluated("lists have no order")
+    return (0, 0) if plain is None else (1, plain)
+
+
+def _as_good_as(left: Any, right: Any) -> bool:
+    if isinstance(left, Near) and isinstance(right, Near):
+        return left.value == right.value or left.admits(right.value)
+    return bool(left == right)
