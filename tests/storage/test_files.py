@@ -14,8 +14,9 @@ from lance.query import MatchQuery
 
 from omnigraph.storage.changes import Append, Delete, Overwrite, TableState, Upsert
 from omnigraph.storage.columns import add_computed_columns, add_nullable_columns
-from omnigraph.storage.files import attached_version, files_of, folder_of, manifest_files, needs_of, version_file
+from omnigraph.storage.files import files_of, folder_of, manifest_files, needs_of
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
+from omnigraph.storage.names import attached_version, version_file
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.rewrites import compact
 from omnigraph.storage.tables import Table, Tables

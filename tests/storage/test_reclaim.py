@@ -87,11 +87,11 @@ def test_without_a_policy_all_history_stays_and_garbage_goes(graph: AgingGraph) 
     commits = some_commits(graph, 4)
     table = graph.store.tables.open(graph.store.snapshot().tables[PEOPLE])
     lost = table.write(rows(lost=1))
-    assert set(lost.files) <= graph.files()
+    assert set(lost.unsynced) <= graph.files()
     graph.pass_time()
     report = graph.reclaim()
     assert report.commits_reclaimed == 0
-    assert not set(lost.files) & graph.files()
+    assert not set(lost.unsynced) & graph.files()
     assert all(is_readable(graph.store, c.id) for c in commits)
 
 

@@ -33,16 +33,18 @@ from tests.storage.searchable import (
 )
 
 from omnigraph.errors import KeyConflict, NotFound, ReadSetChanged
+from omnigraph.storage import rewrites
 from omnigraph.storage.changes import Append, Applied, Change, Delete, Upsert
 from omnigraph.storage.derived import own, then
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.graph_store import GraphStore, NewTable
-from omnigraph.storage.indexes import extend_indexes
+from omnigraph.storage.indexes import extend_indexes, key_indexes
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.place import Durability
 from omnigraph.storage.plan import PublishPlan, Replacement
 from omnigraph.storage.rewrites import (
     FOLD_FRAGMENTS,
+    FOLD_INDEX_ROWS,
     FOLD_ROWS,
     FragmentSize,
     choose_compaction,
@@ -139,16 +141,21 @@ def many(store: GraphStore, count: int) -> None:
     store.publish("main", PublishPlan(OpClass.LOGICAL, "load", base.commit, replacements=(replacement,)))
 
 
-def test_folding_covers_what_it_folds_and_changes_no_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("least", [FOLD_INDEX_ROWS, 40])
+def test_folding_changes_no_answer_and_extends_scalar_indexes_when_it_pays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    monkeypatch.setattr(rewrites, "FOLD_INDEX_ROWS", least)
     store = new_graph(tmp_path)
     append(store, *range(1000, 1100))
     maintain(store, lambda t, s: extend_indexes(t, s, SPECS))
     many(store, 40)
     assert state_of(store).fragments == 41
     before = {name: found(store) for name, found in ANSWERS.items()}
-    maintain(store, lambda t, s: fold_small_fragments(t, s, SPECS))
+    maintain(store, lambda t, s: fold_small_fragments(t, s))
     assert state_of(store).fragments == 2
-    assert covered(state_of(store)) == {"by_id": 2, "by_n": 2, "by_text": 2, "by_vec": 2}
+    scalar = 1 if least == FOLD_INDEX_ROWS else 2
+    assert covered(state_of(store)) == {"by_id": scalar, "by_n": scalar, "by_text": 1, "by_vec": 1}
     assert {name: found(store) for name, found in ANSWERS.items()} == before
     assert state_of(store).rows == 140
 
@@ -166,19 +173,21 @@ def test_there_is_nothing_to_fold_most_of_the_time(tmp_path: Path) -> None:
     many(store, 20)
     state = state_of(store)
     opened = store.tables.opened
-    applied = fold_small_fragments(store.tables, state, SPECS)
+    applied = fold_small_fragments(store.tables, state)
     assert (applied.state, applied.files) == (state, ())
     assert store.tables.opened == opened
 
 
-def test_a_fold_leaves_a_bulk_load_to_maintenance(tmp_path: Path) -> None:
+def test_a_fold_leaves_a_bulk_load_to_maintenance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewrites, "FOLD_INDEX_ROWS", 1)
     store = new_graph(tmp_path)
     append(store, *range(100_000, 100_000 + FOLD_ROWS + 1))
     many(store, 40)
-    folded = fold_small_fragments(store.tables, state_of(store), [BY_ID]).state
-    assert (folded.fragments, covered(folded)) == (2, {"by_id": 1})
-    assert covered(extend_indexes(store.tables, folded, [BY_ID]).state) == {"by_id": 2}
-    assert (packed := compact(store.tables, folded, [BY_ID]).state).fragments == covered(packed)["by_id"] == 1
+    folded = fold_small_fragments(store.tables, state_of(store)).state
+    assert (folded.fragments, covered(folded)) == (2, {"id_key": 1})
+    (by_id,) = key_indexes(table_of(store).schema)
+    assert covered(extend_indexes(store.tables, folded, [by_id]).state) == {"id_key": 2}
+    assert (packed := compact(store.tables, folded, [by_id]).state).fragments == covered(packed)["id_key"] == 1
 
 
 def test_writers_that_fold_keep_fragments_and_segments_few(tmp_path: Path) -> None:
@@ -187,7 +196,7 @@ def test_writers_that_fold_keep_fragments_and_segments_few(tmp_path: Path) -> No
     highest = 0
     for n in range(150):
         state = store.tables.apply(state, Append(store.tables.open(state).write(rows(n)))).state
-        state = fold_small_fragments(store.tables, state, [BY_ID, BY_TEXT]).state
+        state = fold_small_fragments(store.tables, state).state
         highest = max(highest, state.fragments)
     table = store.tables.open(state)
     assert highest <= FOLD_FRAGMENTS + 5

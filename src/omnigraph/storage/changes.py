@@ -22,8 +22,8 @@ class WrittenRows:
     fragments: tuple[str, ...]
     """Fragment descriptions as JSON; they hold for any version of the table."""
     rows: int
-    files: tuple[str, ...]
-    """Paths below the place; durable already."""
+    unsynced: tuple[str, ...]
+    """Small files, as paths below the place: the publisher syncs those of a whole group at once. Large ones are synced."""
 
 
 NO_ROWS = WrittenRows((), 0, ())

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from omnigraph.storage.changes import Applied, IndexState, TableState
-from omnigraph.storage.files import version_file
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.names import version_file
 from omnigraph.storage.tables import Table
 
 

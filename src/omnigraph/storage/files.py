@@ -20,24 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import lance
 from lance.dataset import Session
-from lance.fragment import FragmentMetadata
 
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.names import DATA, INDICES, deletion_file, version_file
 from omnigraph.storage.place import Place
 from omnigraph.storage.tables import Table
-
-VERSIONS: Final = "_versions"
-DATA: Final = "data"
-DELETIONS: Final = "_deletions"
-INDICES: Final = "_indices"
-TRANSACTIONS: Final = "_transactions"
-
-_DETACHED: Final = 1 << 63
-_TOP: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +75,6 @@ def manifest_files(place: Place, location: str, oldest: int, session: Session) -
         dataset = lance.dataset(place.child(location), storage_options=dict(place.options) or None, session=session)
         tracked = dataset.tracked_files(min_version=oldest).read_all()
     return frozenset(f"{location}/{path}" for path in tracked["path"].to_pylist())
-
-
-def version_file(version: int) -> str:
-    """The name of a version below its dataset: attached versions count down, so that the newest is listed first."""
-    return f"{VERSIONS}/d{version}.manifest" if version >= _DETACHED else f"{VERSIONS}/{_TOP - version:020d}.manifest"
-
-
-def attached_version(name: str) -> int | None:
-    """The version a file of `_versions` holds, if it is one on the dataset's own lineage."""
-    stem, _, suffix = name.rpartition(".")
-    return _TOP - int(stem) if suffix == "manifest" and stem.isdigit() else None
-
-
-def deletion_file(fragment: FragmentMetadata) -> str:
-    """The name of a fragment's deletion file below its dataset."""
-    assert fragment.deletion_file is not None
-    marks = fragment.deletion_file.asdict()
-    suffix = "arrow" if marks["file_type"] == "array" else "bin"
-    return f"{DELETIONS}/{fragment.id}-{marks['read_version']}-{marks['id']}.{suffix}"
 
 
 def folder_of(path: str) -> str | None:

@@ -88,6 +88,13 @@ def key_indexes(schema: pa.Schema) -> tuple[IndexSpec, ...]:
     return tuple(IndexSpec(f"{name}_key", name, IndexKind.BTREE) for name in ("id", "src", "dst") if name in schema.names)
 
 
+def scalar_indexes(table: Table) -> tuple[IndexSpec, ...]:
+    """The scalar indexes a table has: their kind and column say all there is to know to extend them."""
+    kinds = {kind.value: kind for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.NGRAM)}
+    found = [(index, kinds.get(index.kind.upper())) for index in table.indexes()]
+    return tuple(IndexSpec(index.name, index.column, kind) for index, kind in found if kind is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Segment:
     described: Index
@@ -120,11 +127,11 @@ def extend_indexes(tables: Tables, state: TableState, specs: Sequence[IndexSpec]
 
 
 def cover(
-    table: Table, specs: Sequence[IndexSpec], *, absorb_rows: int = ABSORB_ROWS, largest: int | None = None
+    table: Table, specs: Sequence[IndexSpec], *, absorb_rows: int = ABSORB_ROWS, largest: int | None = None, least: int = 0
 ) -> tuple[Table, tuple[str, ...], tuple[IndexState, ...]]:
     """The table with its indexes completed, the files that took, and the indexes that could not be trained.
 
-    Fragments with more than `largest` rows are left uncovered, if they are.
+    Fragments with more than `largest` rows are left uncovered, if they are, and so is everything while it is fewer than `least`.
     """
     built: list[Index] = []
     replaced: list[Index] = []
@@ -132,7 +139,7 @@ def cover(
     segments = _segments(table)
     live = {f: rows for f, rows in live_rows(table.dataset).items() if largest is None or rows <= largest}
     for spec in specs:
-        work = _work(live, spec, segments.get(spec.name, []), absorb_rows)
+        work = _work(live, spec, segments.get(spec.name, []), absorb_rows, least)
         segment = _build(table, work) if work.needed else None
         if segment is not None:
             built.append(segment)
@@ -172,9 +179,11 @@ def live_rows(dataset: LanceDataset) -> dict[int, int]:
     return {f.fragment_id: f.metadata.num_rows for f in dataset.get_fragments()}
 
 
-def _work(live: Mapping[int, int], spec: IndexSpec, segments: Sequence[_Segment], absorb_rows: int) -> _Work:
+def _work(live: Mapping[int, int], spec: IndexSpec, segments: Sequence[_Segment], absorb_rows: int, least: int) -> _Work:
     todo = live.keys() - {f for s in segments for f in s.fragments}
     rows = sum(live[f] for f in todo)
+    if rows < least:
+        return _Work(spec, (), 0, (), needed=False)
     declared = spec.kind is not IndexKind.FULL_TEXT or bool(segments)
     replaced: list[Index] = []
     for segment in sorted(segments, key=lambda s: s.rows) if todo else ():

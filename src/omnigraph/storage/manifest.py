@@ -25,6 +25,7 @@ the tail or from the checkpoint after the commit. What a branch did before it wa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -45,10 +46,14 @@ from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lineage import Commit
+from omnigraph.storage.names import version_file
 from omnigraph.storage.place import Place
 
 TAIL_COMMITS = 64
 """Most commits in the tail."""
+
+PATIENCE = 0.1
+"""Seconds to wait for a swap of this process rather than read what it wrote."""
 
 SCHEMA = pa.schema(
     [
@@ -141,6 +146,8 @@ class Manifest:
         self._session = session
         self._lock = Lock()
         """One thread looks; the others that wait for it then look at what it found."""
+        self._swapping = Lock()
+        """Held from before a swap of this process until its outcome is known here."""
         self._dataset: LanceDataset | None = None
         self._state: ManifestState | None = None
         self.probes = 0
@@ -156,17 +163,38 @@ class Manifest:
     def load(self) -> ManifestState:
         """The newest state. When nothing changed since the last look, that costs one probe and reads nothing."""
         with self._lock, translated(f"read the manifest {self.location}"):
-            dataset = self._dataset
-            if dataset is None:
-                dataset = self._open()
-            else:
-                self.probes += 1
-                latest = dataset.latest_version
-                if latest == dataset.version and self._state is not None:
-                    return self._state
-                dataset = self._checked(dataset.checkout_version(latest))
-            self._dataset, self._state = dataset, self._read_tail(dataset)
-            return self._state
+            if (known := self._unchanged()) is not None:
+                return known
+            if self._dataset is None or not self._swapping.locked():
+                return self._look()
+        # What is new is most likely a swap of this process, and whoever made it is about to say what it did.
+        if self._swapping.acquire(timeout=PATIENCE):
+            self._swapping.release()
+        with self._lock, translated(f"read the manifest {self.location}"):
+            return self._unchanged() or self._look()
+
+    def _unchanged(self) -> ManifestState | None:
+        if self._dataset is None or self._state is None:
+            return None
+        self.probes += 1
+        return self._state if self._is_latest(self._dataset.version) else None
+
+    def _look(self) -> ManifestState:
+        known = self._dataset
+        dataset = self._open() if known is None else self._checked(known.checkout_version(known.latest_version))
+        self._dataset, self._state = dataset, self._read_tail(dataset)
+        return self._state
+
+    def _is_latest(self, version: int) -> bool:
+        """Whether there is no newer version. On a disk that is a look at two names, however many versions there are.
+
+        Versions are numbered without gaps and pruned oldest first: where this one is and the next one is not, nothing follows.
+        """
+        assert self._dataset is not None
+        if self.folder is None:
+            return bool(self._dataset.latest_version == version)
+        next_one, this_one = (f"{self.folder}/{version_file(v)}" for v in (version + 1, version))
+        return not os.path.exists(next_one) and os.path.exists(this_one)
 
     def last_known(self) -> ManifestState:
         """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""
@@ -265,7 +293,7 @@ class Manifest:
         self, head: Head, tables: Iterable[TableState], schema: SchemaDocument | None = None, commits: Sequence[Commit] = ()
     ) -> None:
         """A new manifest. Nobody sees it until a ref names it. A branch finds its schemas in the manifest it came from."""
-        parts = [] if schema is None else [_rows("schema", [(schema.id, head.seq, schema)])]
+        parts = [] if schema is None else [_rows([("schema", schema.id, head.seq, schema)])]
         parts.append(_tail_rows(head, {t.table: t for t in tables}, commits))
         uri, options = self.place.child(self.location), dict(self.place.options) or None
 
@@ -295,9 +323,9 @@ class Manifest:
         removed = [expected.tail]
         fresh: list[pa.Table] = []
         if carried:
-            fresh.append(_rows("carried", [(c.id, c.seq, c) for c in carried]))
+            fresh.append(_rows(("carried", c.id, c.seq, c) for c in carried))
         if new is not None:
-            fresh.append(_rows("schema", [(new.id, desired.head.seq, new)]))
+            fresh.append(_rows([("schema", new.id, desired.head.seq, new)]))
         kept = desired.recent
         if len(kept) > TAIL_COMMITS:
             stay = max(1, TAIL_COMMITS // 4)  # a plan that is a little late finds what it missed in the tail
@@ -316,18 +344,19 @@ class Manifest:
             new_fragments=fragments,
             fields_modified=[f.id() for f in dataset.lance_schema.fields()],
         )
-        with translated(f"publish to {self.location}"):
-            published = self.place.effects.run(
-                Call.PUBLISH,
-                lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
-            )
-        sizes = {f.fragment_id: f.physical_rows for f in published.get_fragments()}
-        tail = max(sizes)
-        packed = tuple((number, size) for number, size in sizes.items() if number != tail)
-        with self._lock:
-            self._dataset = published
-            self._state = replace(desired, version=published.version, tail=tail, recent=kept, packed=packed)
-        self.place.sync([f"{self.location}/_versions/{2**64 - 1 - published.version:020d}.manifest"])
+        with self._swapping:
+            with translated(f"publish to {self.location}"):
+                published = self.place.effects.run(
+                    Call.PUBLISH,
+                    lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
+                )
+            sizes = {f.fragment_id: f.physical_rows for f in published.get_fragments()}
+            tail = max(sizes)
+            packed = tuple((number, size) for number, size in sizes.items() if number != tail)
+            with self._lock:
+                self._dataset = published
+                self._state = replace(desired, version=published.version, tail=tail, recent=kept, packed=packed)
+        self.place.sync([f"{self.location}/{version_file(published.version)}"])
 
     def make_durable(self) -> None:
         """Sync all of it: after a swap whose outcome was unclear, nobody knows what was."""
@@ -353,30 +382,29 @@ def _write(tables: Sequence[pa.Table], dataset: LanceDataset) -> list[FragmentMe
     return [fragment for rows in tables for fragment in write_fragments(rows, dataset, mode="append")]
 
 
-def _rows(kind: str, entries: Sequence[tuple[str, int, object]]) -> pa.Table:
-    bodies = [msgspec.json.encode(body) for _, _, body in entries]
-    columns = [[kind] * len(entries), [key for key, _, _ in entries], [seq for _, seq, _ in entries], bodies]
+Entry = tuple[str, str, int, object]
+"""Kind, key, number, body."""
+
+
+def _rows(entries: Iterable[Entry]) -> pa.Table:
+    kinds, keys, numbers, bodies = zip(*entries, strict=True)
+    columns = (kinds, keys, numbers, [msgspec.json.encode(body) for body in bodies])
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
 def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Sequence[Commit]) -> pa.Table:
-    return pa.concat_tables(
-        [
-            _rows("head", [("head", head.seq, head)]),
-            _rows("state", [(t.table, head.seq, t) for t in tables.values()]),
-            _rows("commit", [(c.id, c.seq, c) for c in commits]),
-        ]
-    )
+    states = (("state", t.table, head.seq, t) for t in tables.values())
+    return _rows([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, c) for c in commits)])
 
 
 def _packed_rows(commits: Sequence[Commit], tables: Mapping[str, TableState]) -> pa.Table:
     """Commits, and a checkpoint after the last and every `TAIL_COMMITS` before it: a group may have overfilled the tail."""
-    checkpoints = []
+    checkpoints = list[Entry]()
     for end in range(len(commits), 0, -TAIL_COMMITS):
         last = commits[end - 1]
-        checkpoints.append((last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
+        checkpoints.append(("checkpoint", last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
         tables = undo(tables, reversed(commits[max(end - TAIL_COMMITS, 0) : end]))
-    return pa.concat_tables([_rows("commit", [(c.id, c.seq, c) for c in commits]), _rows("checkpoint", checkpoints)])
+    return _rows([*(("commit", c.id, c.seq, c) for c in commits), *checkpoints])
 
 
 def _bodies(rows: pa.Table, kind: str, body: type[Body]) -> list[Body]:

@@ -198,7 +198,7 @@ class Place:
         """Make files and the folders that name them survive a power failure. Missing files are skipped: they were not written."""
         if not self.is_local or self.durability is not Durability.FULL:
             return
-        existing = [p for p in (Path(self.child(path)) for path in paths) if p.exists()]
+        existing = [path for path in map(self.child, dict.fromkeys(paths)) if os.path.exists(path)]
         if not existing:
             return
         folders = self._folders(existing)
@@ -215,30 +215,29 @@ class Place:
             self.effects.run(Call.SYNC, flush)
         self._durable_folders().update(folders)
 
-    def _folders(self, files: Iterable[Path]) -> list[Path]:
+    def _folders(self, files: Iterable[str]) -> list[str]:
         """Folders with a new entry: those of the files, and above them up to the first that is known to be durable."""
-        root, known = Path(self.uri), self._durable_folders()
-        found: set[Path] = set()
-        for file in files:
-            folder = file.parent
+        root, known = self.uri, self._durable_folders()
+        found: set[str] = set()
+        for folder in {os.path.dirname(file) for file in files}:
             found.add(folder)
-            while folder not in known and folder != root and root in folder.parents:
-                folder = folder.parent
+            while folder not in known and folder != root and folder.startswith(f"{root}/"):
+                folder = os.path.dirname(folder)
                 found.add(folder)
             if folder == root and root not in known:
-                found.add(root.parent)
-        return sorted(found, key=lambda p: len(p.parts), reverse=True)
+                found.add(os.path.dirname(root))
+        return sorted(found, key=lambda path: path.count("/"), reverse=True)
 
-    def _durable_folders(self) -> set[Path]:
-        known: set[Path] = self.__dict__.setdefault("_durable", set())
+    def _durable_folders(self) -> set[str]:
+        known: set[str] = self.__dict__.setdefault("_durable", set())
         return known
 
 
-_SYNCERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="omnigraph-sync")
+_SYNCERS = ThreadPoolExecutor(max_workers=16, thread_name_prefix="omnigraph-sync")
 """Disks sync several files at once faster than one after the other."""
 
 
-def _fsync(path: Path) -> None:
+def _fsync(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -27,9 +27,9 @@ from lance import LanceOperation as Op
 
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
-from omnigraph.storage.files import version_file
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.names import version_file
 
 
 @dataclass(frozen=True, slots=True)

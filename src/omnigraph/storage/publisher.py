@@ -17,7 +17,8 @@ attempt, so either the lineage holds it, and the publish succeeded, or it does n
 
 **Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
 everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
-them all. A plan that turns out void fails alone. When its own plan is done, a leader hands over to the first in the queue. Worked
+them all. A plan that turns out void fails alone. Appends of a group to one table are foreseen: their versions do not build on one
+another and are made side by side. When its own plan is done, a leader hands over to the first in the queue. Worked
 example, two inserts queued behind a third:
 
     a leads, publishes a       queue: b, c
@@ -35,9 +36,8 @@ from threading import Event, Lock
 
 from omnigraph.errors import ConflictError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
 from omnigraph.model.ids import Clock, IdSource
-from omnigraph.storage.changes import Append, Applied, Change, Overwrite, TableState
+from omnigraph.storage.changes import Append, Applied, Change, Overwrite, TableState, WrittenRows
 from omnigraph.storage.derived import then
-from omnigraph.storage.indexes import key_indexes
 from omnigraph.storage.lance_errors import LostRace
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
 from omnigraph.storage.manifest import TAIL_COMMITS, Manifest, ManifestState
@@ -66,6 +66,8 @@ class _Waiting:
     outcome: Future[Commit] = field(default_factory=Future)
     applied: dict[tuple[str, int], Applied] = field(default_factory=dict)
     """What applying a change to a pin gave: an attempt that finds the same pin again reuses it."""
+    foreseen: dict[tuple[str, int], Applied] = field(default_factory=dict)
+    """The same, made before anybody knows whether the change will be applied to that pin."""
 
 
 class Publisher:
@@ -186,6 +188,7 @@ class Publisher:
 
     def _apply_batch(self, batch: Sequence[_Waiting], head: ManifestState) -> tuple[ManifestState, list[Commit], list[_Waiting]]:
         """Apply plans one on top of the other. Plans that may not be published fail here, alone."""
+        self._foresee(batch, head)
         state, commits, accepted = head, list[Commit](), list[_Waiting]()
         for waiting in batch:
             try:
@@ -197,6 +200,30 @@ class Publisher:
             commits.append(commit)
             accepted.append(waiting)
         return state, commits, accepted
+
+    def _foresee(self, batch: Sequence[_Waiting], head: ManifestState) -> None:
+        """Make the versions that the appends of a group will need, side by side, as if each plan were going to be accepted.
+
+        Whoever turns out void leaves a version that nothing refers to, and those behind it are applied one by one, as ever.
+        """
+        queues: dict[str, list[tuple[_Waiting, WrittenRows]]] = {}
+        closed: set[str] = set()
+        for waiting in batch:
+            for table, change in ((c.table, c.change) for c in waiting.plan.changes):
+                if isinstance(change, Append) and change.written.fragments and table not in closed:
+                    queues.setdefault(table, []).append((waiting, change.written))
+                else:
+                    closed.add(table)
+            closed |= {r.table for r in waiting.plan.replacements} | set(waiting.plan.drops)
+        for table, queue in queues.items():
+            before = head.tables.get(table)
+            if len(queue) < 2 or before is None or (table, before.pin) in queue[0][0].applied:
+                continue
+            folded = self._folded(before, Append(queue[0][1]))
+            first, *others = self._tables.apply_appends(folded.state, [written for _, written in queue])
+            for (waiting, _), applied in zip(queue, [then(folded, first), *others], strict=True):
+                waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}
+                before = applied.state
 
     def _commit(self, waiting: _Waiting, state: ManifestState) -> Commit:
         plan = waiting.plan
@@ -280,10 +307,12 @@ class Publisher:
         if applied is None:
             if isinstance(planned.change, Append) and planned.change.ids:
                 self._check_still_new(planned.table, planned.change.ids, before, between)
+            applied = waiting.foreseen.get(key)
+        if applied is None:
             folded = self._folded(before, planned.change)
             # Together: later writers look for their keys in the fragments a commit added, and folded rows stand in one of them.
             applied = then(folded, self._tables.apply(folded.state, planned.change))
-            waiting.applied[key] = applied
+        waiting.applied[key] = applied
         return _table_change(planned.table, before, applied)
 
     def _folded(self, table: TableState, change: Change) -> Applied:
@@ -293,7 +322,7 @@ class Publisher:
         """
         if table.fragments <= FOLD_FRAGMENTS or isinstance(change, Overwrite):
             return unchanged(table)
-        return fold_small_fragments(self._tables, table, key_indexes(self._tables.open(table).schema))
+        return fold_small_fragments(self._tables, table)
 
     def _check_still_new(self, name: str, ids: Sequence[str], table: TableState, between: Sequence[Commit]) -> None:
         """Ids that were new at the plan's base must be new now: look where commits in between have put rows, nowhere else."""

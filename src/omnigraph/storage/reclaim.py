@@ -48,19 +48,9 @@ from lance.dataset import Session
 from omnigraph.errors import GraphError, StorageError
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
-from omnigraph.storage.files import (
-    DATA,
-    DELETIONS,
-    INDICES,
-    TRANSACTIONS,
-    VERSIONS,
-    Needs,
-    attached_version,
-    folder_of,
-    manifest_files,
-    needs_of,
-)
+from omnigraph.storage.files import Needs, folder_of, manifest_files, needs_of
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.names import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS, attached_version
 from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.reclaimed import Position, Reclaimed, records, runs, write_record
 from omnigraph.storage.retention import Lineage, Policy, microseconds, pinned, read_lineage, retained

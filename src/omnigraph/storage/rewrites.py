@@ -4,7 +4,8 @@ Each commit that adds rows adds a fragment. A few dozen do not matter; a few hun
 back:
 
 * **fold** is for writers, on their way: when a pile of small fragments has grown too high, it becomes one fragment. It rewrites
-  and indexes at most `FOLD_ROWS` rows, about once every `FOLD_FRAGMENTS` commits.
+  at most `FOLD_ROWS` rows, about once every `FOLD_FRAGMENTS` commits, and extends the table's scalar indexes once
+  `FOLD_INDEX_ROWS` rows are in none of them.
 * **compact** is maintenance: it packs everything below half the target size, and fragments with many deleted rows.
 
 Both commit a `Rewrite` and, on top of it, index segments for the new fragments (a rewrite takes the old ones out of every index):
@@ -43,7 +44,7 @@ from omnigraph.errors import NotFound
 from omnigraph.storage.changes import Applied, TableState
 from omnigraph.storage.derived import outcome, own
 from omnigraph.storage.effects import Call
-from omnigraph.storage.indexes import ABSORB_ROWS, IndexSpec, cover
+from omnigraph.storage.indexes import ABSORB_ROWS, IndexSpec, cover, key_indexes, scalar_indexes
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import STORAGE_VERSION, Table, Tables, unchanged
 
@@ -52,6 +53,9 @@ FOLD_FRAGMENTS: Final = 32
 
 FOLD_ROWS: Final = 16_384
 """Most rows that a fold writes. A fragment with more than half of that is no longer small."""
+
+FOLD_INDEX_ROWS: Final = 512
+"""A fold extends the scalar indexes when at least so many rows are in none: reading through fewer costs as much as one row."""
 
 TARGET_ROWS: Final = 1_048_576
 """Rows per fragment that compaction aims for."""
@@ -117,7 +121,7 @@ def fragment_sizes(table: Table) -> list[FragmentSize]:
 # ── rewriting ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def fold_small_fragments(tables: Tables, state: TableState, specs: Sequence[IndexSpec] = ()) -> Applied:
+def fold_small_fragments(tables: Tables, state: TableState) -> Applied:
     """Fold the pile of small fragments if it is too high; otherwise the state as it is, at no cost worth naming."""
     if state.fragments <= FOLD_FRAGMENTS:
         return unchanged(state)
@@ -126,7 +130,9 @@ def fold_small_fragments(tables: Tables, state: TableState, specs: Sequence[Inde
     if not chosen:
         return unchanged(state)
     done = [rewrite(before, chosen, 2 * FOLD_ROWS)]
-    return commit_rewrites(before, state, done, specs, largest=FOLD_ROWS)  # what a bulk load left is for maintenance
+    specs = {spec.column: spec for spec in (*key_indexes(before.schema), *scalar_indexes(before))}
+    # What a bulk load left is for maintenance, and so are text and vectors: their segments cost more than a writer should pay.
+    return commit_rewrites(before, state, done, list(specs.values()), largest=FOLD_ROWS, least=FOLD_INDEX_ROWS)
 
 
 def compact(tables: Tables, state: TableState, specs: Sequence[IndexSpec] = (), *, target_rows: int = TARGET_ROWS) -> Applied:
@@ -160,14 +166,15 @@ def commit_rewrites(
     *,
     absorb_rows: int = ABSORB_ROWS,
     largest: int | None = None,
+    least: int = 0,
 ) -> Applied:
-    """Put rewritten files in the place of the old ones and complete the indexes, except for fragments above `largest` rows."""
+    """Put rewritten files in the place of the old ones and complete the indexes, as far as `cover` is asked to."""
     after, files = before, list[str]()
     if groups:
         pairs = [Op.RewriteGroup(_fragments(group.old), _fragments(group.new)) for group in groups]
         after = before.commit(Op.Rewrite(pairs, []))
         files += [file for group in groups for file in group.files]
-    after, index_files, untrained = cover(after, specs, absorb_rows=absorb_rows, largest=largest)
+    after, index_files, untrained = cover(after, specs, absorb_rows=absorb_rows, largest=largest, least=least)
     return outcome(state, before, after, (*files, *index_files), untrained)
 
 

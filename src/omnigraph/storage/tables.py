@@ -15,7 +15,9 @@ Handles are cached by (location, pin). A pin never comes back, so an entry can n
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -43,6 +45,7 @@ from omnigraph.storage.changes import (
 )
 from omnigraph.storage.effects import Call
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.names import DATA, deletion_file, version_file
 from omnigraph.storage.place import Place
 
 STORAGE_VERSION: Final = "2.2"
@@ -51,7 +54,13 @@ STORAGE_VERSION: Final = "2.2"
 LOOKUP_BATCH = 8_192
 """Most ids in one lookup."""
 
+SMALL_FILES: Final = 1 << 20
+"""Writes below this many bytes are synced by the publisher, together with everything else it has to sync."""
+
 _HANDLES = 256
+
+_PINNERS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="omnigraph-pin")
+"""Versions that do not build on one another are committed side by side."""
 
 
 class Tables:
@@ -134,6 +143,22 @@ class Tables:
         if handle is not None:
             self._remember(handle)
         return applied
+
+    def apply_appends(self, base: TableState, writes: Sequence[WrittenRows]) -> list[Applied]:
+        """Several appends, each on top of those before it, as a version of its own: what `apply` one after the other gives.
+
+        Version n is the base with the rows of the first n writes. None of them builds on another, so they are made side by side.
+        """
+        handle = self.open(base)
+        parts = [_fragments(written) for written in writes]
+        fragments = [[f for part in parts[:end] for f in part] for end in range(1, len(parts) + 1)]
+        tables = list(_PINNERS.map(lambda added: handle.commit(Op.Append(added)), fragments))
+        found, before, state = list[Applied](), handle, base
+        for written, after in zip(writes, tables, strict=True):
+            applied = before.appended(state, written, after)
+            found.append(applied)
+            before, state = self._remember(after), applied.state
+        return found
 
 
 class Table:
@@ -245,14 +270,16 @@ class Table:
             )
         described = tuple(json.dumps(f.to_json()) for f in fragments)
         files = self.data_files(fragments)
-        self.place.sync(files)  # by the writer, so that writers sync side by side; the publisher syncs what it writes itself
+        if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
+            self.place.sync(files)  # here, where nobody waits for it but this writer
+            files = ()
         return WrittenRows(described, sum(f.physical_rows for f in fragments), files)
 
     def data_files(self, fragments: Iterable[FragmentMetadata]) -> tuple[str, ...]:
         """Data files, and the blobs that were too large for them, which stand in a folder of the same name."""
-        data = [f"{self.location}/data/{file.path}" for fragment in fragments for file in fragment.files]
+        data = [f"{self.location}/{DATA}/{file.path}" for fragment in fragments for file in fragment.files]
         folders = [path.rpartition(".")[0] for path in data] if self.place.is_local else []
-        return (*data, *(o.path for folder in folders for o in self.place.objects(folder)))
+        return (*data, *(o.path for f in folders if os.path.isdir(self.place.child(f)) for o in self.place.objects(f)))
 
     def apply(self, state: TableState, change: Change) -> tuple[Applied, Table | None]:
         """Commit a change on top of this pin as a new, unseen version."""
@@ -260,7 +287,8 @@ class Table:
             case Append(written) if not written.fragments:
                 return unchanged(state), None
             case Append(written):
-                return self._pinned(state, Op.Append(_fragments(written)), (), (written.rows, 0))
+                after = self.commit(Op.Append(_fragments(written)))
+                return self.appended(state, written, after), after
             case Upsert(written, ids):
                 return self._upsert(state, written, ids)
             case Delete(ids):
@@ -268,6 +296,14 @@ class Table:
             case Overwrite(written):
                 # Not Lance's Overwrite: that one forgets the indexes and gives the columns new field ids.
                 return self._exchange(state, written, [], self.fragment_ids(), state.rows)
+
+    def appended(self, state: TableState, written: WrittenRows, after: Table) -> Applied:
+        """What an append came to. It changes no fragment that was there, so every index covers what it did."""
+        came = sorted(set(after.fragment_ids()) - set(self.fragment_ids()))
+        rows, fragments = state.rows + written.rows, state.fragments + len(came)
+        new_state = TableState(state.table, state.location, after.pin, rows, fragments, state.indexes)
+        files = (*written.unsynced, f"{self.location}/{version_file(after.pin)}")
+        return Applied(new_state, written.rows, 0, tuple(came), (), files)
 
     def _upsert(self, state: TableState, written: WrittenRows, ids: Sequence[str]) -> tuple[Applied, Table | None]:
         return self._exchange(state, written, *self._mark_deleted(ids))
@@ -278,7 +314,7 @@ class Table:
         """New rows for old ones: fragments with new deletion marks, fragments that go, and how many rows that takes away."""
         if not touched and not emptied:
             return self.apply(state, Append(written)) if written.fragments else (unchanged(state), None)
-        files = [self._deletion_file(f) for f in touched]
+        files = [*written.unsynced, *(f"{self.location}/{deletion_file(f)}" for f in touched)]
         operation: Op.BaseOperation
         if written.fragments:
             operation = Op.Update(
@@ -317,11 +353,6 @@ class Table:
                 touched.append(after)
         return touched, emptied, sum(len(found) for found in by_fragment.values())
 
-    def _deletion_file(self, fragment: FragmentMetadata) -> str:
-        marks = fragment.to_json()["deletion_file"]
-        suffix = "arrow" if marks["file_type"] == "array" else "bin"
-        return f"{self.location}/_deletions/{fragment.id}-{marks['read_version']}-{marks['id']}.{suffix}"
-
     def _pinned(
         self,
         state: TableState,
@@ -350,7 +381,7 @@ class Table:
                 removed,
                 tuple(sorted((after_ids - before_ids) | (marked & after_ids))),
                 tuple(sorted((before_ids - after_ids) | (marked & before_ids))),
-                (*files, f"{self.location}/_versions/d{after.pin}.manifest"),
+                (*files, f"{self.location}/{version_file(after.pin)}"),
             ),
             after,
         )
