@@ -56,8 +56,8 @@ class Case:
         return f"{self.seed}/{self.number}"
 
     def __str__(self) -> str:
-        grown = {"past": self.graph.past, "main adds": self.graph.main_grows, "branch adds": self.graph.branch_grows}
-        rows = "\n".join(f"{when} = {pformat(data, width=150)}" for when, data in grown.items())
+        places = {"past": self.graph.past, "main": self.graph.main, "branch adds": self.graph.branch_grows}
+        rows = "\n".join(f"{place} = {pformat(data, width=150)}" for place, data in places.items())
         again = f"again: OMNIGRAPH_SEED={self.name} pytest tests/engine/test_random_queries.py"
         return f"{again}\n\n{self.graph.schema}\n{rows}\n\n{self.query}\nparams = {self.params}\n"
 
@@ -586,9 +586,9 @@ class _Results:
         if aliased and self.odds(0.5):
             return self.rng.choice(aliased)
         if distinct or aggregates:
-            if aggregates and not distinct and self.odds(0.4):
-                return self.aggregate_call()
-            return self.rng.choice([*aliased, *accessed]) if aliased or accessed else None
+            calls = [r.text for r in self.returned if re.match(r"(count|sum|avg|min|max)\(", r.text)]
+            keys = [*aliased, *accessed, *calls]
+            return self.rng.choice(keys) if keys else None
         picked = self.writer.pick(self.scope, _is_orderable)
         return None if picked is None else f"{picked[0]}.{picked[1].name}"
 

@@ -153,10 +153,21 @@ class Graph:
     past: Rows
     main_grows: Rows
     branch_grows: Rows
+    main_replaces: Rows
+    """Nodes of the past with other values."""
+    main_drops: dict[str, list[str]]
+    """Ids of edges of the past."""
 
     @property
     def main(self) -> Rows:
-        return joined(self.past, self.main_grows)
+        kept = {
+            name: [row for row in rows if row["id"] not in self.main_drops.get(name, ()) and not self._replaced(name, row)]
+            for name, rows in self.past.items()
+        }
+        return joined(joined(kept, self.main_replaces), self.main_grows)
+
+    def _replaced(self, name: str, row: dict[str, Any]) -> bool:
+        return any(row["id"] == other["id"] for other in self.main_replaces.get(name, ()))
 
     @property
     def branch(self) -> Rows:
@@ -183,7 +194,13 @@ def graph(seed: int) -> Graph:
     past = _rows(rng, catalog, nodes, edges, {}, rng.choice((3, 5, 5, 8)))
     main_grows = _rows(rng, catalog, nodes, edges, past, 2)
     branch_grows = _rows(rng, catalog, nodes, edges, past, 2)
-    return Graph(schema, catalog, nodes, edges, interfaces, past, main_grows, branch_grows)
+    replaces: Rows = {}
+    for node in nodes:
+        for row in rng.sample(past.get(node.name, []), min(1, len(past.get(node.name, [])))):
+            kept = {name: row[name] for name in ("id", *node.key)}
+            replaces[node.name] = [{**_values(rng, node.props), **kept}]
+    drops = {edge.name: [rng.choice(past[edge.name])["id"]] for edge in edges if edge.name in past and rng.random() < 0.5}
+    return Graph(schema, catalog, nodes, edges, interfaces, past, main_grows, branch_grows, replaces, drops)
 
 
 # ── schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

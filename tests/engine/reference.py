@@ -13,21 +13,20 @@ is what makes it a judge of them. Chapter and verse are those of the specificati
 
 Points the specification leaves open, and how they are read here:
 
-* A traversal holds from its written source to its written target, whichever end a plan starts from. (Over stored self-loops with a
-  minimum above one the algorithm of 4.6.2 is not symmetric.)
+* A walk starts where 9.2 lets it start: from the end that is known first. Over stored self-loops with a minimum above one that matters.
 * A name first bound inside `not { }` is another variable than the same name outside it, even if that comes later.
 * `$v: T` on a variable that an `optional` left missing does not hold.
 * `count($v)` counts the rows in which v is not missing.
-* A ranking orders the rows that match and then `limit` cuts, so that entities without rows take no place. Inside `rrf` the list of
-  a `nearest` arm is cut to `limit` (+ `offset`) entities, as 5.5 says.
+* `nearest` on a scanned variable fetches `limit` (+ `offset`) entities by their own conditions, then the rest of the pattern is looked at
+  (5.1, 5.2). On a variable reached by a hop it orders what was reached; inside `rrf` it gives `limit` (+ `offset`) of them (5.5).
 * BM25 takes its statistics from every entity of the type that has a text, at the snapshot read.
 * A score ordered by through its alias is a column like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -35,6 +34,7 @@ from typing import Any
 from tests.engine import reference_search as search
 from tests.engine.answers import Answer, Near, Values
 from tests.engine.reference_graph import Data, Row, Thing, World
+from tests.engine.reference_starts import starts, variables
 from tests.engine.reference_values import as_parameter, constant, freeze, holds, narrowed
 
 from omnigraph.catalog import logical as lg
@@ -104,21 +104,22 @@ class _Evaluation:
 
     # patterns
 
-    def found(self, pattern: Iterable[lg.Pattern], rows: list[Row]) -> list[Row]:
+    def found(self, pattern: Sequence[lg.Pattern], rows: list[Row]) -> list[Row]:
         """The rows of a block that starts from these."""
-        for part in pattern:
-            rows = list(self._step(part, rows))
+        turned = starts(pattern, rows[0]).turned if rows else set()
+        for place, part in enumerate(pattern):
+            rows = list(self._step(part, rows, place in turned))
             if len(rows) > MOST_ROWS:
                 raise TooManyRows
         return rows
 
-    def _step(self, part: lg.Pattern, rows: list[Row]) -> Iterator[Row]:
+    def _step(self, part: lg.Pattern, rows: list[Row], turned: bool) -> Iterator[Row]:
         for row in rows:
             match part:
                 case lg.Bind():
                     yield from self._bound(part, row)
                 case lg.Hop(edge_variable=None):
-                    yield from self._hopped(part, row)
+                    yield from self._hopped(part, row, turned)
                 case lg.Hop():
                     yield from self._hopped_by_edge(part, row)
                 case lg.Keep(condition):
@@ -150,13 +151,17 @@ class _Evaluation:
             wanted = narrowed(wanted)
         return holds(lg.Comparator.CONTAINS if match.type.is_list else lg.Comparator.EQ, stored, wanted)
 
-    def _hopped(self, hop: lg.Hop, row: Row) -> Iterator[Row]:
-        """Each target at most once per source; the written source reaches the written target."""
+    def _hopped(self, hop: lg.Hop, row: Row, turned: bool) -> Iterator[Row]:
+        """Each target at most once per source."""
+        back = replace(hop, direction=hop.direction.reversed())
         for source in self._candidates(hop.source, hop.source_type, row):
             here = _with(row, hop.source, source)
-            reached = self.world.reached(hop, source.id)
             for target in self._candidates(hop.target, hop.target_type, here):
-                if target.id in reached:
+                if (
+                    source.id in self.world.reached(back, target.id)
+                    if turned
+                    else target.id in self.world.reached(hop, source.id)
+                ):
                     yield _with(here, hop.target, target)
 
     def _hopped_by_edge(self, hop: lg.Hop, row: Row) -> Iterator[Row]:
@@ -277,10 +282,11 @@ class _Evaluation:
         """The rows of each ranked entity, and the entities, best first."""
         found: dict[Thing, list[Row]] = {}
         scores: dict[Thing, float] = {}
+        fetched = self._fetched(ranking) if isinstance(ranking, lg.Nearest) else None
         for row in rows:
             thing = self._ranked_thing(ranking, row)
             score = self._distance(ranking, row) if isinstance(ranking, lg.Nearest) else -self._score(ranking, row) or None
-            if thing is not None and score is not None:
+            if thing is not None and score is not None and (fetched is None or thing in fetched):
                 scores[thing] = score
                 found.setdefault(thing, []).append(row)
         best = sorted(sorted(scores, key=lambda t: t.id, reverse=isinstance(ranking, lg.Bm25)), key=scores.__getitem__)
@@ -292,6 +298,23 @@ class _Evaluation:
             else:
                 ties.append([thing])
         return found, ties
+
+    def _fetched(self, ranking: lg.Nearest) -> set[Thing] | None:
+        """The entities a scan gives `nearest`, by their own conditions alone; None when the variable is not scanned."""
+        variable, pattern = ranking.field.variable, self.query.pattern
+        if variable not in starts(pattern, ()).scanned or self.query.limit is None:
+            return None
+        own: list[lg.Pattern] = [p for p in pattern if isinstance(p, lg.Bind) and p.variable == variable]
+        own += [p for p in pattern if isinstance(p, lg.Keep) and variables(p.condition) == {variable}]
+        types = next((p.types for p in own if isinstance(p, lg.Bind)), None)
+        if types is None:
+            types = next((p.source_type,) for p in pattern if isinstance(p, lg.Hop) and p.source == variable)
+        rows: list[Row] = [{variable: thing} for name in types for thing in self.world.nodes[name].values()]
+        measured = [(self._distance(ranking, row), row[variable]) for row in self.found(own, rows)]
+        near = sorted(
+            (d, thing.id, number, thing) for number, (d, thing) in enumerate(measured) if d is not None and thing is not None
+        )
+        return {thing for *_, thing in near[: self.query.limit + (self.query.offset or 0)]}
 
     def _fused(self, rows: list[Row], ranking: lg.Fusion) -> list[list[Row]]:
         """Reciprocal ranks added up (5.5). Equal sums: the order of the first arm, then what only the second found."""
