@@ -9,7 +9,8 @@ from pathlib import Path
 from tests.storage.graphs import DOCUMENT, TABLES, place
 
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.reclaim import GRACE, ReclaimReport, reclaim
+from omnigraph.storage.leases import GRACE
+from omnigraph.storage.reclaim import ReclaimReport, reclaim
 
 LONG = 2 * GRACE
 """Longer than anything that was under way."""

@@ -32,8 +32,9 @@ from tests.storage.graphs import DOCUMENT, PEOPLE, TABLES, content, insert, new_
 from omnigraph.errors import AlreadyExists, GraphError, NotFound, StorageError, UnsupportedFormat, UsageError
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.format import CURRENT, FLOOR, STAMP_KEY
-from omnigraph.storage.graph_store import MAIN, GraphStore, Ref
+from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.place import Durability, Place
+from omnigraph.storage.refs import Ref
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,7 @@ DATASET_NAMES = {"dataset", "ds", "head", "pinned", "published", "table", "handl
 ALLOWED = {
     ("tables.py", "_created", "write_dataset"): "creates an empty table: a detached commit cannot",
     ("manifest.py", "create", "write_dataset"): "creates the manifest of a branch; nobody sees it before a ref names it",
+    ("rows.py", "found", "drop_columns"): "of an Arrow table",
     ("search.py", "_found_in_memory", "write_dataset"): "in memory, for one search",
     ("search.py", "_found_in_memory", "create_scalar_index"): "in memory, for one search",
 }

@@ -257,10 +257,6 @@ class Meeting(Effects):
             self.act()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="removing a ref is not conditional: of two deleters, the slower can remove the ref of a branch made in between",
-)
 def test_a_slow_deleter_does_not_remove_the_ref_of_a_branch_made_in_between(folder: Path) -> None:
     store = new_graph(folder)
     store.create_branch("work")

@@ -15,10 +15,11 @@ from omnigraph.errors import HistoryReclaimed, NotFound, StorageError, UsageErro
 from omnigraph.storage.changes import Append
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_index
+from omnigraph.storage.leases import GRACE
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import SchemaDocument
 from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.reclaim import GRACE, reclaim
+from omnigraph.storage.reclaim import reclaim
 from omnigraph.storage.reclaimed import FOLDER, write_record
 from omnigraph.storage.verify import verify
 

@@ -19,10 +19,10 @@ from tests.storage.graphs import PEOPLE, THINGS, content, delete, insert, overwr
 from omnigraph.errors import HistoryReclaimed
 from omnigraph.storage.graph_store import MAIN
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_index
+from omnigraph.storage.leases import GRACE
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.plan import PublishPlan, Replacement
 from omnigraph.storage.promote import promote
-from omnigraph.storage.reclaim import GRACE
 from omnigraph.storage.rewrites import compact
 from omnigraph.storage.verify import verify
 

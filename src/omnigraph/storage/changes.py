@@ -12,7 +12,8 @@ without writing its rows again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class WrittenRows:
     rows: int
     unsynced: tuple[str, ...]
     """Small files, as paths below the place: the publisher syncs those of a whole group at once. Large ones are synced."""
+    since: float = field(default_factory=lambda: time.time(), compare=False)
+    """When the first of them was begun, in seconds since the epoch."""
 
 
 NO_ROWS = WrittenRows((), 0, ())
@@ -89,3 +92,5 @@ class Applied:
     fragments_added: tuple[int, ...]
     fragments_removed: tuple[int, ...]
     files: tuple[str, ...]
+    since: float = field(default_factory=lambda: time.time(), compare=False)
+    """When the first of them was begun, in seconds since the epoch."""

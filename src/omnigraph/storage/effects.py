@@ -22,6 +22,7 @@ class Call(Enum):
     """What can reach the store."""
 
     PUT_NEW = "put an object that must not exist"
+    PUT = "put an object that nobody else writes"
     DELETE = "delete an object"
     CREATE_TABLE = "create an empty table"
     WRITE_ROWS = "write data files of a table"
@@ -36,7 +37,7 @@ class Call(Enum):
     PRUNE_MANIFEST = "remove old versions of a manifest"
     PROMOTE = "move a table's own head"
     SYNC = "sync files and folders to disk"
-    RECLAIM = "delete an unreachable file"
+    RECLAIM = "delete unreachable files"
 
 
 class Effects:

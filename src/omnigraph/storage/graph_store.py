@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 from urllib.parse import quote, unquote
@@ -25,48 +25,21 @@ from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageErr
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.leases import Held, holding
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
 from omnigraph.storage.manifest import Head, Manifest, ManifestState, SchemaDocument
 from omnigraph.storage.place import Place
 from omnigraph.storage.plan import PublishPlan
 from omnigraph.storage.publisher import Publisher, Revalidate
 from omnigraph.storage.reclaimed import reclaimed
+from omnigraph.storage.refs import Ref as Ref
+from omnigraph.storage.refs import Tag as Tag
 from omnigraph.storage.tables import Tables
 
 MAIN = "main"
 REFS = "__refs"
 TAGS = "__tags"
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """A branch: its name, the incarnation that holds its manifest, and where it came from.
-
-    The origin stands in the ref in full, so that the way back is known even when the branches along it are deleted.
-    """
-
-    branch: str
-    incarnation: str
-    origin: Ref | None = None
-    fork_commit: str | None = None
-
-    def ancestry(self) -> Iterator[Ref]:
-        """The branch and those it came from, nearest first."""
-        current: Ref | None = self
-        while current is not None:
-            yield current
-            current = current.origin
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A name for a commit. What it names is never reclaimed."""
-
-    name: str
-    commit: str
-    owner: Ref
-    """The branch whose manifest holds the commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +130,17 @@ class GraphStore:
         with self._lock:
             known = self._refs.get(branch)
         if known is None:
-            known = self._read_ref(branch)
+            known, _ = self._read_ref(branch)
             with self._lock:
                 self._refs[branch] = known
         return known
 
-    def _read_ref(self, branch: str) -> Ref:
+    def _read_ref(self, branch: str) -> tuple[Ref, bytes]:
+        """A branch as the place has it now, and in which words."""
         try:
             with translated(f"read the ref of branch `{branch}`"):
-                return msgspec.json.decode(self.place.get(f"{REFS}/{quote(branch, safe='')}"), type=Ref)
+                said = self.place.get(_ref_path(branch))
+                return msgspec.json.decode(said, type=Ref), said
         except NotFound:
             if branch == MAIN:
                 raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
@@ -176,12 +151,12 @@ class GraphStore:
         found = []
         for name in self.branches():
             with suppress(NotFound):  # deleted since it was listed
-                found.append(self._read_ref(name))
+                found.append(self._read_ref(name)[0])
         return found
 
     def branches(self) -> list[str]:
-        """Names of the live branches, sorted."""
-        return sorted(unquote(o.path.rpartition("/")[2]) for o in self.place.objects(REFS))
+        """Names of the live branches, sorted. One listing."""
+        return sorted(unquote(o.path.rpartition("/")[2]) for o in self.place.names(REFS))
 
     def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
         """A branch that starts where another branch is, or at a commit. Costs the same whatever the size of the graph."""
@@ -197,7 +172,7 @@ class GraphStore:
         except AlreadyExists:
             raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
         if at not in live:  # a head cannot be reclaimed while a branch is made of it, an older commit can
-            self._still_there(parent, state.head.commit, state.head.seq, undo=f"{REFS}/{quote(name, safe='')}")
+            self._still_there(parent, state.head.commit, state.head.seq, undo=(_ref_path(name), msgspec.json.encode(ref)))
         return ref
 
     def _branch_point(self, at: str, live: Sequence[str]) -> tuple[Ref, ManifestState]:
@@ -215,12 +190,12 @@ class GraphStore:
                 return owner, ManifestState(state.version, state.tail, Head(commit.id, commit.seq, commit.schema), tables)
         raise NotFound(f"no branch or commit `{at}`")
 
-    def _still_there(self, owner: Ref, commit: str, seq: int, *, undo: str | None = None) -> None:
+    def _still_there(self, owner: Ref, commit: str, seq: int, *, undo: tuple[str, bytes] | None = None) -> None:
         """Refuse a commit that was reclaimed. Asked again *after* a name for it was put, which is then undone."""
         gone = reclaimed(self.place)
         if gone.holds(owner.incarnation, seq) or any(ref.incarnation in gone.manifests for ref in owner.ancestry()):
             if undo is not None:
-                self.place.delete(undo)
+                self.place.remove(*undo)
             raise HistoryReclaimed(f"commit {commit} was reclaimed")
 
     def delete_branch(self, name: str, *, actor: str | None = None) -> None:
@@ -228,18 +203,17 @@ class GraphStore:
         self.require_writable()
         if name == MAIN:
             raise UsageError("branch `main` cannot be deleted")
-        ref = self._read_ref(name)  # not as remembered: sealing an old incarnation would leave the new one open to writers
+        ref, said = self._read_ref(name)  # not as remembered: sealing an old incarnation would leave the new one open to writers
         publisher = self._publisher(ref)
         state = publisher.manifest.load()
         if not state.head.sealed:
             publisher.publish(PublishPlan(OpClass.MAINTENANCE, "branch delete", state.head.commit, actor=actor, seals=True))
-        self.place.delete(f"{REFS}/{quote(name, safe='')}")
-        self.place.sync([REFS])
+        self.place.remove(_ref_path(name), said)
         with self._lock:
             self._refs.pop(name, None)
 
     def _put_ref(self, ref: Ref) -> None:
-        self.place.put_new(f"{REFS}/{quote(ref.branch, safe='')}", msgspec.json.encode(ref))
+        self.place.put_new(_ref_path(ref.branch), msgspec.json.encode(ref))
 
     # ── tags ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -250,18 +224,18 @@ class GraphStore:
         owner, found = self._locate(commit)
         self._still_there(owner, found.id, found.seq)
         tag = Tag(name, found.id, owner)
-        path = f"{TAGS}/{quote(name, safe='')}"
+        path, said = _tag_path(name), msgspec.json.encode(tag)
         try:
-            self.place.put_new(path, msgspec.json.encode(tag))
+            self.place.put_new(path, said)
         except AlreadyExists:
             raise AlreadyExists(f"tag `{name}` exists already", hint="Delete it first, or choose another name.") from None
-        self._still_there(owner, found.id, found.seq, undo=path)
+        self._still_there(owner, found.id, found.seq, undo=(path, said))
         return tag
 
     def tags(self) -> list[Tag]:
         """Every tag, by name."""
         found = []
-        for entry in self.place.objects(TAGS):
+        for entry in self.place.names(TAGS):
             with suppress(NotFound), translated(f"read the tag {entry.path}"):  # deleted since it was listed
                 found.append(msgspec.json.decode(self.place.get(entry.path), type=Tag))
         return found
@@ -269,10 +243,11 @@ class GraphStore:
     def delete_tag(self, name: str) -> None:
         """Forget a name; the commit may be reclaimed afterwards."""
         self.require_writable()
-        if all(tag.name != name for tag in self.tags()):
-            raise NotFound(f"no tag `{name}`")
-        self.place.delete(f"{TAGS}/{quote(name, safe='')}")
-        self.place.sync([TAGS])
+        try:
+            said = self.place.get(_tag_path(name))
+        except NotFound:
+            raise NotFound(f"no tag `{name}`") from None
+        self.place.remove(_tag_path(name), said)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -397,6 +372,19 @@ class GraphStore:
         self.require_writable()
         return self._publisher(self.ref(branch)).publish(plan, revalidate)
 
+    @contextmanager
+    def in_flight(self, commit: str | None = None) -> Iterator[Held]:
+        """A lease for what takes longer than reclaim waits, or uses a commit again: while it is held, neither is reclaimed.
+
+        Hand it to the plan. What must be held is a commit whose pins are published again (a revert).
+        """
+        self.require_writable()
+        owner, found = (None, None) if commit is None else self._locate(commit)
+        with holding(self.place, self._ids.next(), owner, None if found is None else found.id) as held:
+            if owner is not None and found is not None:
+                self._still_there(owner, found.id, found.seq)
+            yield held
+
     def create_tables(self, tables: Iterable[NewTable]) -> tuple[TableState, ...]:
         """Empty tables for a plan that will create them. Nobody sees them until it is published."""
         self.require_writable()
@@ -423,6 +411,14 @@ class GraphStore:
         """Refuse, before anything is written, when the graph was opened read-only."""
         if self.read_only:
             raise UsageError("the graph was opened read-only", hint="Open it without read_only to write.")
+
+
+def _ref_path(branch: str) -> str:
+    return f"{REFS}/{quote(branch, safe='')}"
+
+
+def _tag_path(tag: str) -> str:
+    return f"{TAGS}/{quote(tag, safe='')}"
 
 
 def check_branch_name(name: str, existing: Iterable[str]) -> None:

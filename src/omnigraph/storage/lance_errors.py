@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+from lance.commit import CommitConflictError
+from obstore.exceptions import BaseError
 
 from omnigraph.errors import GraphError, NotFound, StorageError
 
@@ -28,9 +30,6 @@ class LostRace(Exception):
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Run calls that reach the store; what they raise comes out as one of our errors, with what was being done."""
-    from lance.commit import CommitConflictError
-    from obstore.exceptions import BaseError
-
     try:
         yield
     except CommitConflictError as error:

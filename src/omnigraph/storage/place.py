@@ -5,6 +5,10 @@ Lance reads and writes its own datasets; what is left are a few small objects of
 
 * **put-if-absent** is a conditional put on an object store and an exclusive create on a disk. A store that ignores the condition
   would lose commits silently, so `check_conditional_put` asks it once before the first write.
+* **remove-if-unchanged** (`remove`): a name may be removed and given again while somebody slow is still about to remove it, and
+  that one may not hit the new object. On a disk it is done under a lock on the folder. Object stores cannot delete on a
+  condition, but they can put on one: there a removed object is an *empty* one, which counts as absent, and which the next
+  `put_new` replaces on the condition that it is still empty.
 * **sync**: a disk forgets what was not synced when the power fails. `sync` flushes files and the folders that name them. An
   object store has nothing to sync: a put that returned is durable.
 """
@@ -12,20 +16,25 @@ Lance reads and writes its own datasets; what is left are a few small objects of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import AlreadyExists, NotFound, StorageError, UsageError
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.turns import locked
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+
+
+DELETED_AT_ONCE: Final = 1_000
+"""Most objects deleted by one call."""
 
 
 class Durability(Enum):
@@ -95,42 +104,99 @@ class Place:
     def put_new(self, path: str, data: bytes) -> None:
         """Create an object; `AlreadyExists` if there is one. Exactly one of several callers wins."""
         import obstore
-        from obstore.exceptions import AlreadyExistsError
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         def put() -> None:
             try:
                 obstore.put(self._store(), path, data, mode="create")
             except AlreadyExistsError:
-                raise AlreadyExists(f"{path} exists already") from None
+                found = None if self.is_local else obstore.head(self._store(), path)
+                if found is None or found["size"] > 0 or found["e_tag"] is None:
+                    raise AlreadyExists(f"{path} exists already") from None
+                try:  # one that was removed
+                    obstore.put(self._store(), path, data, mode={"e_tag": found["e_tag"]})
+                except PreconditionError:
+                    raise AlreadyExists(f"{path} exists already") from None
 
         with translated(f"put {path}"):
             self.effects.run(Call.PUT_NEW, put)
         self.sync([path])
 
+    def put(self, path: str, data: bytes) -> None:
+        """Create an object, or replace one that nobody else writes."""
+        import obstore
+
+        with translated(f"put {path}"):
+            self.effects.run(Call.PUT, lambda: obstore.put(self._store(), path, data))
+
     def get(self, path: str) -> bytes:
         """The bytes of an object."""
+        return self._read(path)[0]
+
+    def _read(self, path: str) -> tuple[bytes, str | None]:
+        """The bytes of an object, and what an object store calls this version of it."""
         import obstore
 
         if self.is_local and not Path(self.uri).is_dir():  # opening the store would create it
             raise NotFound(f"{self.uri} does not exist")
         with translated(f"read {path}"):
             try:
-                return bytes(obstore.get(self._store(), path).bytes())
+                found = obstore.get(self._store(), path)
             except FileNotFoundError:
                 raise NotFound(f"{self.child(path)} does not exist") from None
+            data = bytes(found.bytes())
+        if not data and not self.is_local:
+            raise NotFound(f"{self.child(path)} was removed")
+        return data, found.meta["e_tag"]
 
-    def delete(self, path: str, call: Call = Call.DELETE) -> None:
-        """Remove an object. One that is gone already is fine."""
-        import obstore
+    def remove(self, path: str, expected: bytes) -> None:
+        """Remove an object if it still says what is expected; otherwise somebody else has, and it is left alone."""
+        with translated(f"remove {path}"):
+            self.effects.run(Call.DELETE, lambda: self._unlink(path, expected) if self.is_local else self._empty(path, expected))
+        self.sync([path.rpartition("/")[0]])
 
-        def remove() -> None:
+    def _unlink(self, path: str, expected: bytes) -> None:
+        file = Path(self.child(path))
+        if not file.parent.is_dir():
+            return
+        with locked(file.parent):
             try:
-                obstore.delete(self._store(), path)
+                if file.read_bytes() == expected:
+                    file.unlink()
             except FileNotFoundError:
                 return
 
-        with translated(f"delete {path}"):
-            self.effects.run(call, remove)
+    def _empty(self, path: str, expected: bytes) -> None:
+        import obstore
+        from obstore.exceptions import PreconditionError
+
+        try:
+            data, version = self._read(path)
+        except NotFound:
+            return
+        if data != expected or version is None:
+            return
+        try:
+            obstore.put(self._store(), path, b"", mode={"e_tag": version})
+        except PreconditionError:
+            return
+
+    def delete(self, paths: Sequence[str], call: Call = Call.DELETE) -> None:
+        """Remove objects whose names are never given again, in this order. Those that are gone already are fine."""
+        import obstore
+
+        def remove(batch: Sequence[str]) -> None:
+            if not self.is_local:
+                obstore.delete(self._store(), list(batch))
+                return
+            for path in batch:
+                with suppress(FileNotFoundError):
+                    os.unlink(self.child(path))
+
+        for start in range(0, len(paths), DELETED_AT_ONCE):
+            batch = paths[start : start + DELETED_AT_ONCE]
+            with translated(f"delete {batch[0]}"):
+                self.effects.run(call, lambda batch=batch: remove(batch))  # type: ignore[misc]
 
     def remove_empty_folders(self, prefix: str, call: Call = Call.DELETE) -> None:
         """Remove the folder at a prefix and those in it, as far as they hold nothing. An object store has no folders."""
@@ -159,6 +225,10 @@ class Place:
             ]
         return sorted(found, key=lambda o: o.path)
 
+    def names(self, prefix: str) -> list[StoredObject]:
+        """The objects below a prefix that are not removed."""
+        return [o for o in self.objects(prefix) if self.is_local or o.size > 0]
+
     def _store(self) -> ObjectStore:
         cached: ObjectStore | None = self.__dict__.get("_cached_store")
         if cached is None:
@@ -177,19 +247,31 @@ class Place:
         return S3Store(bucket, prefix=prefix or None, config=config, client_options=client)  # type: ignore[arg-type]
 
     def check_conditional_put(self, probe: str) -> None:
-        """Refuse a store that would let two writers win. Costs two puts and a delete, on object stores only."""
+        """Refuse a store that would let two writers win. Costs three puts and a delete, on object stores only."""
         if self.is_local:
             return
+        import obstore
+        from obstore.exceptions import PreconditionError
+
+        def put_over_another_version() -> None:
+            obstore.put(self._store(), probe, b"other", mode={"e_tag": '"another"'})
+
         self.put_new(probe, b"probe")
         try:
             self.put_new(probe, b"probe")
         except AlreadyExists:
-            return
+            try:
+                with translated(f"put {probe}"):
+                    self.effects.run(Call.PUT, put_over_another_version)
+            except StorageError as error:
+                if isinstance(error.__cause__, PreconditionError):
+                    return
+                raise
         finally:
-            self.delete(probe)
+            self.delete([probe])
         raise StorageError(
             f"{self.uri} ignores conditional puts: two writers could both believe they committed",
-            hint="Use a store that supports If-None-Match, or a newer version of this one.",
+            hint="Use a store that supports If-None-Match and If-Match, or a newer version of this one.",
         )
 
     # ── durability ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,8 +16,10 @@ top of what is there now, without writing rows again, and asks `revalidate` abou
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
-from omnigraph.storage.changes import Applied, Change, TableState
+from omnigraph.storage.changes import Applied, Change, Delete, TableState
+from omnigraph.storage.leases import Held
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import SchemaDocument
 
@@ -63,8 +65,15 @@ class PublishPlan:
     merged_parent: str | None = None
     carried: tuple[Commit, ...] = ()
     """Commits of a merged branch that are to be kept with this one."""
+    lease: Held | None = None
+    """What keeps its files from being reclaimed, if they are older than that takes."""
     seals: bool = False
     """Nothing may follow: the branch is being deleted."""
+
+    def since(self) -> float:
+        """When the first of its files was begun."""
+        written = (c.change.written for c in self.changes if not isinstance(c.change, Delete))
+        return min((*(w.since for w in written if w.fragments), *(r.applied.since for r in self.replacements)), default=inf)
 
     def __post_init__(self) -> None:
         touched = [c.table for c in self.changes] + [r.table for r in self.replacements] + [c.table for c in self.creates]

@@ -39,6 +39,7 @@ from omnigraph.model.ids import Clock, IdSource
 from omnigraph.storage.changes import Append, Applied, Change, Overwrite, TableState, WrittenRows
 from omnigraph.storage.derived import then
 from omnigraph.storage.lance_errors import LostRace
+from omnigraph.storage.leases import STALE
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
 from omnigraph.storage.manifest import TAIL_COMMITS, Manifest, ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
@@ -233,6 +234,7 @@ class Publisher:
             raise PreconditionFailed(
                 f"branch `{self.branch}` is at {state.head.commit}, not at {plan.expected_head}: somebody committed in between"
             )
+        _check_age(plan)
         between = [] if plan.base == state.head.commit else self._since(plan.base, state)
         self._check_still_valid(waiting, state, between)
         applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
@@ -335,6 +337,18 @@ class Publisher:
         present = handle.ids_among(ids, fragments)
         if present:
             raise KeyConflict(f"{name} already has an entity with id '{min(present)}'")
+
+
+def _check_age(plan: PublishPlan) -> None:
+    """Refuse what reclaim may have begun to delete."""
+    since, now = plan.since(), time.time()
+    if now - since <= STALE.total_seconds() or (plan.lease is not None and plan.lease.covers(since, now)):
+        return
+    why = "without a lease" if plan.lease is None else "and its lease was lost"
+    raise ConflictError(
+        f"the write was begun {(now - since) / 60:.0f} minutes ago {why}: its files may have been reclaimed",
+        hint="Write it again; hold a lease (`GraphStore.in_flight`) around what takes longer than half an hour.",
+    )
 
 
 def _first_batch(queue: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:

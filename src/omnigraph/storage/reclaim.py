@@ -23,9 +23,10 @@ Worked example. `main` inserted two people, replaced one of them, then everythin
 
 **What is under way is never touched.** A write puts its files first and names them last, and no reader announces itself. So a
 file younger than the *grace period* stays, whoever it belongs to, and so does every commit that was the newest of its branch
-during it. The grace period must be longer than any write takes (`GRACE`; a bulk load of many hours needs a longer one, given
-here). Everything else a writer can build on is marked: heads, tags, where branches began. What is *about* to be named, an old
-commit that is being tagged, is settled by the record of `reclaimed`, which is written before the first file goes.
+during it. The grace period is longer than any write takes (`GRACE`); what takes longer holds a lease (`leases`), and reclaim
+waits as long as the oldest of them. Everything else a writer can build on is marked: heads, tags, where branches began. What is
+*about* to be named, an old commit that is being tagged, is settled by the record of `reclaimed`, which is written before
+the first file goes.
 
 **All or nothing to know.** If a version that must stay cannot be opened, nothing is deleted at all: what it needs is unknown.
 
@@ -39,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -50,14 +51,12 @@ from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
 from omnigraph.storage.files import Needs, folder_of, manifest_files, needs_of
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.leases import GRACE, Lease, leases
 from omnigraph.storage.names import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS, attached_version
 from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.reclaimed import Position, Reclaimed, records, runs, write_record
 from omnigraph.storage.retention import Lineage, Policy, microseconds, pinned, read_lineage, retained
 from omnigraph.storage.tables import Tables
-
-GRACE: Final = timedelta(hours=1)
-"""Longer than any write: files and heads younger than this are never touched."""
 
 TABLE_FOLDERS: Final = ("nodes", "edges")
 MANIFESTS: Final = "__manifest"
@@ -153,6 +152,8 @@ def reclaim(
     if not dry_run:
         store.require_writable()
     now = store.clock.now()
+    held, ended = _leases(store.place, now)  # first of all: what begins later is younger than everything looked at
+    grace = max([grace, *(now - datetime.fromtimestamp(lease.since, UTC) for lease in held)])
     policy = Policy(keep, older_than, grace)
     before = records(store.place)
     gone = _folded(before.values())
@@ -162,6 +163,7 @@ def reclaim(
         final = _announce(store, policy, now, before, marks)
         marks, plan = (marks, plan) if final == marks else (final, _plan(store.place, final, now - grace))
         _remove(store.place, [*plan.tables, *plan.manifests, plan.probes])
+        store.place.delete(ended, Call.RECLAIM)
     return ReclaimReport(
         dry_run,
         len(marks.commits),
@@ -170,6 +172,13 @@ def reclaim(
         tuple(s.report() for s in plan.manifests),
         len(plan.probes.remove),
     )
+
+
+def _leases(place: Place, now: datetime) -> tuple[list[Lease], list[str]]:
+    """What is under way, and the leases of what is not any more."""
+    found = leases(place)
+    ended = [path for path, lease in found.items() if lease.until < now.timestamp()]
+    return [lease for path, lease in found.items() if path not in ended], ended
 
 
 # ── mark ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,8 +216,7 @@ def _announce(store: GraphStore, policy: Policy, now: datetime, before: Mapping[
     if (final.reclaimed, final.leaving) != (marks.reclaimed, marks.leaving):
         write_record(store.place, store.ids.next(), _record(now, policy, before.values(), final))
         stale.append(announced)
-    for path in stale:
-        store.place.delete(path)
+    store.place.delete(stale)
     return final
 
 
@@ -299,12 +307,11 @@ def _is_known(path: str) -> bool:
 
 
 def _remove(place: Place, sweeps: Sequence[_Sweep]) -> None:
-    """Delete what goes: versions first, so that none is left that lacks a file."""
+    """Delete what goes: versions first, so that none is left that lacks a file, and the oldest of a manifest before the newer."""
     for versions in (True, False):
         for sweep in sweeps:
-            for entry in sweep.remove:
-                if (f"/{VERSIONS}/" in entry.path) is versions:
-                    place.delete(entry.path, sweep.call)
+            going = [entry.path for entry in sweep.remove if (f"/{VERSIONS}/" in entry.path) is versions]
+            place.delete(sorted(going, reverse=versions), sweep.call)  # attached versions count down
     for sweep in sweeps:
         emptied = {sweep.path} if not sweep.keep else {folder for o in sweep.remove if (folder := folder_of(o.path))}
         for folder in sorted(emptied):

@@ -9,7 +9,7 @@ A commit stays when somebody can still ask for it. Those are
 * the same for the grace period, whatever the policy says: who took a snapshot, or prepares a write on one, is still using it;
 * where live branches began, and the merge base of a branch with `main` and with the branch it came from: the next merge needs
   those;
-* what a tag names.
+* what a tag names, and what somebody holds a lease for.
 
 Without `keep` and `older_than` all history of live branches and tags stays, and only what no commit refers to is garbage.
 
@@ -31,10 +31,12 @@ from itertools import accumulate
 
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.storage.changes import TableState
-from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Tag
+from omnigraph.storage.graph_store import MAIN, GraphStore
+from omnigraph.storage.leases import leases
 from omnigraph.storage.lineage import Commit, merge_base
 from omnigraph.storage.manifest import Manifest
 from omnigraph.storage.reclaimed import Position, Reclaimed
+from omnigraph.storage.refs import Ref, Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class Lineage:
 
 def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float) -> Lineage:
     """The lineage of a stored graph. `stored` is every manifest there is, and when it was last written to."""
-    refs, tags = tuple(store.refs()), tuple(store.tags())
+    refs, tags = tuple(store.refs()), (*store.tags(), *_held(store))
     needed = {ref.incarnation: ref for owner in (*refs, *(t.owner for t in tags)) for ref in owner.ancestry()}
     histories = {ref.incarnation: read_history(store.manifest(ref), ref) for ref in needed.values()}
     others = [name for name in stored if name not in needed]
@@ -125,6 +127,13 @@ def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float) -
             continue  # never finished: its maker died, or is still at it
     lingering = frozenset(name for name in others if stored[name] >= young)
     return Lineage(refs, tags, histories, lingering, frozenset(others) - lingering)
+
+
+def _held(store: GraphStore) -> list[Tag]:
+    """Commits that somebody is about to use again, as if they had a name."""
+    now = store.clock.now().timestamp()
+    held = [(path, lease.commit, lease.owner) for path, lease in leases(store.place).items() if lease.until >= now]
+    return [Tag(path, commit, owner) for path, commit, owner in held if commit is not None and owner is not None]
 
 
 def read_history(manifest: Manifest, ref: Ref) -> History:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -103,8 +104,8 @@ class Tables:
         left = lance.dataset(uri, storage_options=options, session=self.session)
         if left.count_rows():
             raise AlreadyExists(f"{uri} already holds rows", hint="Nothing was changed. Choose another place for the graph.")
-        # Another schema is a new version beside it: whoever pinned the old one keeps it.
-        return left if left.schema.equals(schema, check_metadata=True) else make("overwrite")
+        # A new version beside it: whoever pinned the old one keeps it, and a reclaim that is about to take it leaves this one.
+        return make("overwrite")
 
     def open(self, state: TableState) -> Table:
         """The table at the pin of a state."""
@@ -169,6 +170,8 @@ class Table:
         self.dataset = dataset
         self.table = table
         self.location = location
+        self.since = time.time()
+        """When it was opened: what is made of it is no older."""
 
     @property
     def pin(self) -> int:
@@ -263,6 +266,7 @@ class Table:
         data = rows if isinstance(rows, pa.Table | pa.RecordBatchReader) else pa.RecordBatchReader.from_batches(self.schema, rows)
         if isinstance(data, pa.Table) and data.num_rows == 0:
             return NO_ROWS
+        begun = time.time()
         with translated(f"write rows to {self.location}"):
             fragments: list[FragmentMetadata] = self.place.effects.run(
                 Call.WRITE_ROWS,
@@ -273,7 +277,7 @@ class Table:
         if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
             self.place.sync(files)  # here, where nobody waits for it but this writer
             files = ()
-        return WrittenRows(described, sum(f.physical_rows for f in fragments), files)
+        return WrittenRows(described, sum(f.physical_rows for f in fragments), files, begun)
 
     def data_files(self, fragments: Iterable[FragmentMetadata]) -> tuple[str, ...]:
         """Data files, and the blobs that were too large for them, which stand in a folder of the same name."""

@@ -19,7 +19,10 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
+
+from omnigraph.errors import StorageError
 
 try:
     import fcntl
@@ -45,6 +48,19 @@ def turn(folder: str | None) -> Iterator[None]:
         yield
     finally:
         os.close(held)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which must be had: for what is wrong when two do it at once. Held for a moment only."""
+    if fcntl is None:
+        raise StorageError(f"{folder} cannot be locked on this system", hint="Keep the graph on an object store.")
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _open(folder: str) -> int | None:

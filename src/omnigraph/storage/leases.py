@@ -1,0 +1,120 @@
+"""Leases: what is under way for longer than reclaim waits, or needs a commit that reclaim might take.
+
+Reclaim leaves alone what is younger than the grace period, so a write that is published within it needs to tell nobody. Two
+things need more:
+
+* **a write of hours** (a bulk load, a compaction of a large table): its first files are old before it is published;
+* **a commit that is to be used again** (a revert publishes the pins of an old one): reclaim may be about to take it.
+
+Whoever does one of those holds a lease: a small object below `__inflight/` that says since when, until when, and perhaps for
+which commit. It is written again from time to time by a thread of its own, and removed in the end. A process that dies stops
+renewing it, and an hour later it counts for nothing.
+
+    12:00  load: put 01J8…  {since 12:00, until 13:00}          files from 12:01 on
+    12:15  load: put 01J8…  {since 12:00, until 13:15}
+    14:10  reclaim: grace is an hour, but something is under way since 12:00 → nothing younger than 12:00 is touched
+    14:30  load: publish, delete 01J8…
+
+Reclaim looks for leases before it looks for anything else. A lease that appears later began later, and so did its files.
+
+A writer without a lease is refused by the publisher when its files come near the grace period (`STALE`): they may be gone, and a
+commit that names files which are gone must not be. With a lease it is refused if the lease could not be renewed in time.
+
+A lease for a commit is put *before* it is asked whether the commit was reclaimed, as a tag is; see `reclaimed`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from threading import Event, Thread
+from typing import Final
+
+import msgspec
+
+from omnigraph.errors import GraphError, NotFound, StorageError
+from omnigraph.storage.place import Place
+from omnigraph.storage.refs import Ref
+
+FOLDER: Final = "__inflight"
+
+GRACE: Final = timedelta(hours=1)
+"""Longer than a write without a lease may take: files and heads younger than this are never touched by reclaim."""
+
+STALE: Final = GRACE * 0.75
+"""Files older than this are not published without a lease; a lease not renewed for as long is lost. The rest is for clocks."""
+
+RENEWED: Final = GRACE / 6
+"""How often a lease is renewed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What somebody is doing. Times in seconds since the epoch."""
+
+    since: float
+    until: float
+    owner: Ref | None = None
+    """The branch whose manifest holds the commit…"""
+    commit: str | None = None
+    """…that must stay."""
+
+
+@dataclass
+class Held:
+    """A lease of this process."""
+
+    path: str
+    lease: Lease
+    failure: GraphError | None = field(default=None)
+    """Why it could not be renewed the last time."""
+
+    def covers(self, since: float, now: float) -> bool:
+        """Whether files written since a moment are safe now."""
+        return self.lease.since <= since and now <= self.lease.until - (GRACE - STALE).total_seconds()
+
+
+@contextmanager
+def holding(place: Place, name: str, owner: Ref | None = None, commit: str | None = None) -> Iterator[Held]:
+    """Hold a lease for as long as the block runs."""
+    now = time.time()
+    held = Held(f"{FOLDER}/{name}", Lease(now, now + GRACE.total_seconds(), owner, commit))
+    place.put_new(held.path, msgspec.json.encode(held.lease))
+    done = Event()
+    renewer = Thread(target=_renew, args=(place, held, done), name="omnigraph-lease", daemon=True)
+    renewer.start()
+    try:
+        yield held
+    finally:
+        done.set()
+        renewer.join()
+        place.delete([held.path])
+
+
+def _renew(place: Place, held: Held, done: Event) -> None:
+    while not done.wait(RENEWED.total_seconds()):
+        renewed = replace(held.lease, until=time.time() + GRACE.total_seconds())
+        try:
+            place.put(held.path, msgspec.json.encode(renewed))
+        except GraphError as error:  # tried again; if it goes on failing, the publisher refuses what the lease was for
+            held.failure = error
+        else:
+            held.lease, held.failure = renewed, None
+
+
+def leases(place: Place) -> dict[str, Lease]:
+    """Every lease by its path, expired ones too."""
+    found = {}
+    for entry in place.objects(FOLDER):
+        try:
+            found[entry.path] = msgspec.json.decode(place.get(entry.path), type=Lease)
+        except NotFound:
+            continue  # ended since it was listed
+        except msgspec.DecodeError as error:
+            raise StorageError(
+                f"the lease {entry.path} cannot be read: {error}", hint="Delete it if nothing is under way."
+            ) from error
+    return found

@@ -1,0 +1,36 @@
+"""What has a name: branches and tags, as they are kept in small objects below `__refs/` and `__tags/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A branch: its name, the incarnation that holds its manifest, and where it came from.
+
+    The origin stands in the ref in full, so that the way back is known even when the branches along it are deleted.
+    """
+
+    branch: str
+    incarnation: str
+    origin: Ref | None = None
+    fork_commit: str | None = None
+
+    def ancestry(self) -> Iterator[Ref]:
+        """The branch and those it came from, nearest first."""
+        current: Ref | None = self
+        while current is not None:
+            yield current
+            current = current.origin
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for a commit. What it names is never reclaimed."""
+
+    name: str
+    commit: str
+    owner: Ref
+    """The branch whose manifest holds the commit."""
