@@ -64,6 +64,7 @@ DATASET_NAMES = {"dataset", "ds", "head", "pinned", "published", "table", "handl
 ALLOWED = {
     ("tables.py", "_created", "write_dataset"): "creates an empty table: a detached commit cannot",
     ("manifest.py", "create", "write_dataset"): "creates the manifest of a branch; nobody sees it before a ref names it",
+    ("format.py", "_write_stamp", "update_schema_metadata"): "the stamp of a manifest, when a graph is migrated",
     ("rows.py", "found", "drop_columns"): "of an Arrow table",
     ("search.py", "_found_in_memory", "write_dataset"): "in memory, for one search",
     ("search.py", "_found_in_memory", "create_scalar_index"): "in memory, for one search",
@@ -92,6 +93,7 @@ DURABLE = {
     "rmtree": None,
     "unlink": None,
     "update_columns": None,
+    "update_schema_metadata": None,
     "write_bytes": None,
     "write_dataset": None,
     "write_fragments": None,

@@ -35,6 +35,7 @@ class Call(Enum):
     WRITE_MANIFEST = "write data files of a manifest"
     PUBLISH = "commit a manifest version: the moment a graph commit becomes visible"
     PRUNE_MANIFEST = "remove old versions of a manifest"
+    STAMP = "change the format of a manifest"
     PROMOTE = "move a table's own head"
     SYNC = "sync files and folders to disk"
     RECLAIM = "delete unreachable files"
