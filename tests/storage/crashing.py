@@ -19,18 +19,21 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from tests.storage.graphs import DOCUMENT, PEOPLE, SCHEMA, TABLES, THINGS, content, delete, insert, overwrite, place, rows, upsert
 
 from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
+from omnigraph.storage import place as place_module
 from omnigraph.storage.changes import Append, Applied, Overwrite, TableState
 from omnigraph.storage.columns import add_computed_columns, drop_columns
 from omnigraph.storage.effects import Call, Effects
@@ -41,8 +44,9 @@ from omnigraph.storage.manifest import SchemaDocument
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
 from omnigraph.storage.promote import promote
+from omnigraph.storage.publisher import _Waiting as Waiting
 from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.rewrites import compact
+from omnigraph.storage.rewrites import FOLD_FRAGMENTS, compact
 from omnigraph.storage.tables import Tables
 
 ROOT = Path(__file__).parent.parent.parent
@@ -103,15 +107,20 @@ class Striking(Effects):
         self.strike = strike
         self.begun = 0
         self.calls: list[Call] = []
+        self._counting = threading.Lock()  # some calls run side by side
 
     def before(self, call: Call) -> None:
-        self.begun += 1
-        if self.moment is Moment.BEFORE and self.begun == self.number:
+        with self._counting:
+            self.begun += 1
+            number = self.begun
+        if self.moment is Moment.BEFORE and number == self.number:
             self.strike()
 
     def after(self, call: Call) -> None:
-        self.calls.append(call)
-        if self.moment is Moment.AFTER and self.begun == self.number:
+        with self._counting:
+            self.calls.append(call)
+            number = len(self.calls)
+        if self.moment is Moment.AFTER and number == self.number:
             self.strike()
 
 
@@ -221,6 +230,33 @@ def _later(store: GraphStore) -> GraphStore:
     return GraphStore.open(store.place, ids=NumberedIds(3_000_000), clock=DistantClock())
 
 
+def _group(store: GraphStore) -> None:
+    """Two inserts that share a swap: the versions of both are made side by side."""
+    snapshot = store.snapshot()
+    handle = store.tables.open(snapshot.tables[PEOPLE])
+    changes = [PlannedChange(PEOPLE, Append(handle.write(rows(**{key: 1})), (key,))) for key in ("g", "h")]
+    plans = [PublishPlan(OpClass.LOGICAL, "insert", snapshot.commit, (change,)) for change in changes]
+    waiting = [Waiting(plan, store.ids.next(), None) for plan in plans]
+    store._publisher(store.ref(MAIN))._publish_batch(waiting)
+    for each in waiting:
+        each.outcome.result()
+
+
+def _reclaim(store: GraphStore) -> None:
+    """Everything but the newest commit goes, each file by a call of its own."""
+    with mock.patch.object(place_module, "DELETED_AT_ONCE", 1):
+        reclaim(_later(store), keep=1, older_than=None, dry_run=False)
+
+
+def _revert(store: GraphStore) -> None:
+    """An old commit is held while its pins are published again."""
+    now, old = store.snapshot(), store.tags()[0].commit
+    with store.in_flight(old) as lease:
+        target = store.snapshot_at(old).tables[PEOPLE]
+        replacement = Replacement(PEOPLE, now.tables[PEOPLE].pin, Applied(target, 0, 0, (), (), ()))
+        store.publish(MAIN, PublishPlan(OpClass.LOGICAL, "revert", now.commit, replacements=(replacement,), lease=lease))
+
+
 OPERATIONS: Mapping[str, Operation] = {
     "init": Operation(lambda _: None, Call.PUT_NEW, template="nothing"),
     "append": Operation(lambda s: insert(s, n=1, m=2)),
@@ -243,7 +279,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "column dropped": Operation(
         lambda s: _replacing(s, "drop column", THINGS, lambda t, state: drop_columns(t, state, ["text"]))
     ),
-    "reclaim": Operation(lambda s: reclaim(_later(s), keep=1, older_than=None, dry_run=False), Call.PUT_NEW),
+    "append that folds": Operation(lambda s: insert(s, n=1), template="many fragments"),
+    "group": Operation(_group),
+    "revert": Operation(_revert),
+    "reclaim": Operation(_reclaim, Call.PUT_NEW),
     "promote": Operation(promote, Call.PROMOTE),
 }
 """Reclaim makes old commits unreadable by the record it puts; promote shows nothing that can be seen through a graph."""
@@ -259,6 +298,10 @@ def build_template(name: str, folder: Path) -> None:
     if name == "full tail":
         for number in range(63):
             upsert(store, MAIN, PEOPLE, **{f"k{number % 7}": number})
+        return
+    if name == "many fragments":
+        for number in range(FOLD_FRAGMENTS + 1):
+            insert(store, MAIN, PEOPLE, **{f"k{number}": number})
         return
     first = insert(store, a=1, b=2, c=3)
     insert(store, MAIN, THINGS, x=24, y=25)

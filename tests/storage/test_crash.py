@@ -42,7 +42,7 @@ from omnigraph.errors import GraphError, StorageError
 from omnigraph.storage import turns
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.place import Durability
+from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.verify import verify
 
 AT_ONCE = 2
@@ -264,7 +264,46 @@ def test_a_call_that_fails_once_leaves_the_old_graph_or_the_new_one_and_a_store_
         shutil.rmtree(graph)
 
 
-@pytest.mark.parametrize("name", ["append", "upsert", "delete", "overwrite", "several tables"])
+@pytest.mark.parametrize("name", ["init", "branch create", "branch delete", "tag create", "tag delete", "revert", "reclaim"])
+def test_a_look_at_the_store_that_fails_leaves_the_old_graph_or_the_new_one(
+    name: str, courses: Courses, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listings and reads of small objects, each in turn."""
+    course = courses(name)
+    looks = 0
+    failing: int | None = None
+
+    def look(really: Callable[..., object]) -> Callable[..., object]:
+        def looking(self: Place, path: str) -> object:
+            nonlocal looks
+            looks += 1
+            if looks == failing:
+                raise StorageError("the store went away")
+            return really(self, path)
+
+        return looking
+
+    for method in ("objects", "_read"):
+        monkeypatch.setattr(Place, method, look(getattr(Place, method)))
+    perform(name, place(copied(course.template, folder / "counted")))
+    assert looks
+    for number in range(1, looks + 1):
+        graph = copied(course.template, folder / f"{number}")
+        looks, failing = 0, number
+        with pytest.raises(StorageError, match="the store went away"):
+            perform(name, place(graph))
+        failing = None
+        seen = describe(place(graph))
+        if seen != course.old:
+            assert_is_new(name, seen, course.new)
+        if seen is None:
+            start(place(graph), 2_000_000)
+        upsert(GraphStore.open(place(graph)), afterwards=1)
+        assert verify(GraphStore.open(place(graph)), deep=True).problems == ()
+        shutil.rmtree(graph)
+
+
+@pytest.mark.parametrize("name", ["append", "upsert", "delete", "overwrite", "several tables", "group", "append that folds"])
 def test_a_timeout_after_the_swap_is_a_success_reported_once_and_applied_once(name: str, courses: Courses, folder: Path) -> None:
     course = courses(name)
     graph = copied(course.template, folder / "copy")
