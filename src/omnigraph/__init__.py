@@ -11,6 +11,8 @@ The package gives its names on demand, so that importing it costs nothing until 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from omnigraph.errors import (
     AlreadyExists,
     ConflictError,
@@ -26,6 +28,7 @@ from omnigraph.errors import (
     ParameterError,
     ParseError,
     PreconditionFailed,
+    QueryCancelled,
     QueryError,
     ReadSetChanged,
     ResourceLimit,
@@ -41,9 +44,31 @@ from omnigraph.errors import (
 )
 from omnigraph.model.versions import __version__
 
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph, init, open
+    from omnigraph.engine.result import Result
+
+_ON_DEMAND = {
+    "Graph": "omnigraph.engine.graph",
+    "Result": "omnigraph.engine.result",
+    "init": "omnigraph.engine.graph",
+    "open": "omnigraph.engine.graph",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _ON_DEMAND.get(name)
+    if module is None:
+        raise AttributeError(f"module `omnigraph` has no attribute `{name}`")
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
+
+
 __all__ = [
     "AlreadyExists",
     "ConflictError",
+    "Graph",
     "GraphError",
     "HistoryReclaimed",
     "InputError",
@@ -56,9 +81,11 @@ __all__ = [
     "ParameterError",
     "ParseError",
     "PreconditionFailed",
+    "QueryCancelled",
     "QueryError",
     "ReadSetChanged",
     "ResourceLimit",
+    "Result",
     "SchemaChangeError",
     "SchemaError",
     "SchemaIdentityError",
@@ -69,4 +96,6 @@ __all__ = [
     "UsageError",
     "ValidationError",
     "__version__",
+    "init",
+    "open",
 ]

@@ -23,6 +23,7 @@
     │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
     │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
     ├── ResourceLimit               resource_limit          a stated limit would be exceeded
+    ├── QueryCancelled              query_cancelled         somebody asked the query to stop
     ├── HistoryReclaimed            history_reclaimed       the commit exists no longer: cleanup removed it
     ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
     └── StorageError                storage_error           the store failed or holds something unexpected
@@ -240,6 +241,14 @@ class ResourceLimit(GraphError):
 
     code = "resource_limit"
     default_hint = "docs/reference/limits.md lists every limit and the way around it."
+
+
+class QueryCancelled(GraphError):
+    """The query was asked to stop."""
+
+    code = "query_cancelled"
+    retryable = True
+    default_hint = "Run it again if the answer is still wanted."
 
 
 class HistoryReclaimed(GraphError):

@@ -60,7 +60,7 @@ class SameEntity:
 
 @dataclass(frozen=True, slots=True)
 class MatchNode:
-    """Apply inline matches to a variable that is bound already."""
+    """Keep rows where a variable that is bound already was found and fulfils inline matches."""
 
     variable: str
     types: tuple[str, ...]
@@ -101,18 +101,38 @@ def lower(query: lg.ReadQuery) -> tuple[Operator, ...]:
 
 def _lower(pattern: tuple[lg.Pattern, ...], known: set[str]) -> tuple[Operator, ...]:
     operators: list[Operator] = []
+    visible = _visible(pattern, known)
     firm, after_optional = _split(pattern)
     _join(firm, known, operators)
     for part in after_optional:
         if isinstance(part, lg.Maybe):
-            operators.append(OuterJoin(part.outer[0], _lower(part.pattern, set(known)), part.introduces))
+            operators.append(OuterJoin(part.outer[0], _lower(part.pattern, set(visible[id(part)])), part.introduces))
             known.update(part.introduces)
         else:
             _join([part], known, operators)
     for part in pattern:
         if isinstance(part, lg.Without):
-            operators.append(AntiJoin(part.outer[0], _lower(part.pattern, set(known))))
+            operators.append(AntiJoin(part.outer[0], _lower(part.pattern, set(visible[id(part)]))))
     return tuple(operators)
+
+
+def _visible(pattern: tuple[lg.Pattern, ...], known: set[str]) -> dict[int, frozenset[str]]:
+    """What each block of a pattern sees: the variables of the parts before it. A name that is free where the block stands is a
+    variable of its own inside, even if a later part binds the same name outside."""
+    found: dict[int, frozenset[str]] = {}
+    seen = set(known)
+    for part in pattern:
+        match part:
+            case lg.Without() | lg.Maybe():
+                found[id(part)] = frozenset(seen)
+                seen.update(part.introduces if isinstance(part, lg.Maybe) else ())
+            case lg.Bind(variable):
+                seen.add(variable)
+            case lg.Hop(source, target, edge_variable=edge):
+                seen.update({source, target, edge or source})
+            case lg.Keep():
+                pass
+    return {key: names - {lg.ANONYMOUS} for key, names in found.items()}
 
 
 def _split(pattern: tuple[lg.Pattern, ...]) -> tuple[list[lg.Pattern], list[lg.Pattern]]:
@@ -190,8 +210,7 @@ def _scan_roots(binds: list[lg.Bind], hops: list[lg.Hop], known: set[str], opera
     for bind in binds:
         root = component.get(bind.variable, bind.variable)
         if bind.variable in known:
-            if bind.matches:
-                operators.append(MatchNode(bind.variable, bind.types, bind.matches))
+            operators.append(MatchNode(bind.variable, bind.types, bind.matches))
         elif bind.variable != lg.ANONYMOUS and root in reached:
             waiting[bind.variable] = bind
         else:

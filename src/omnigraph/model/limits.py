@@ -27,3 +27,9 @@ MIN_I64: Final = -(2**63)
 
 MAX_U64: Final = 2**64 - 1
 """Largest `limit` or `offset`, and largest schema identity."""
+
+MAX_MUTATION_ROWS: Final = 8_192
+"""Most rows of one type that a mutation inserts or updates; `load` has no such limit."""
+
+MAX_MUTATION_BYTES: Final = 32 << 20
+"""Most bytes of one type that a mutation writes; `load` has no such limit."""

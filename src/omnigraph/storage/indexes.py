@@ -179,6 +179,13 @@ def live_rows(dataset: LanceDataset) -> dict[int, int]:
     return {f.fragment_id: f.metadata.num_rows for f in dataset.get_fragments()}
 
 
+def uncovered_rows(table: Table) -> dict[str, int]:
+    """How many rows each index of a table does not cover, by its name."""
+    live = live_rows(table.dataset)
+    total = sum(live.values())
+    return {name: total - sum(s.rows for s in segments) for name, segments in _segments(table).items()}
+
+
 def _work(live: Mapping[int, int], spec: IndexSpec, segments: Sequence[_Segment], absorb_rows: int, least: int) -> _Work:
     todo = live.keys() - {f for s in segments for f in s.fragments}
     rows = sum(live[f] for f in todo)

@@ -1,0 +1,67 @@
+"""What a provider of embeddings is, to those who use one.
+
+A provider has the name of its model and turns texts into vectors of the dimension asked for. Vectors of different models cannot
+be compared, so whoever searches with one says which model the stored vectors are from (`expected`), and a mismatch is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol, runtime_checkable
+
+from omnigraph.embedding.mock import MockEmbedder
+from omnigraph.errors import QueryError
+
+DEFAULT_MODEL: Final = "openai/text-embedding-3-large"
+"""The model that is meant where nobody names one."""
+
+MOCK_VARIABLE: Final = "OMNIGRAPH_EMBEDDINGS_MOCK"
+MODEL_VARIABLE: Final = "OMNIGRAPH_EMBED_MODEL"
+_YES = frozenset({"1", "true", "yes", "on"})
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors. Safe from any thread."""
+
+    @property
+    def model(self) -> str:
+        """The full name of the model: equal names, comparable vectors."""
+        ...
+
+    def embed(self, texts: Sequence[str], dimension: int) -> Sequence[Sequence[float]]:
+        """One vector of the given dimension per text, in the same order."""
+        ...
+
+
+def configured(environment: Mapping[str, str]) -> Embedder | None:
+    """The provider the environment asks for, if any. The mock takes the name of the model that is set, to stand in for it."""
+    if environment.get(MOCK_VARIABLE, "").strip().lower() in _YES:
+        return MockEmbedder(environment.get(MODEL_VARIABLE) or DEFAULT_MODEL)
+    return None
+
+
+def embedded(
+    embedder: object | None, texts: Sequence[str], dimension: int, *, field: str, expected: str | None
+) -> list[list[float]]:
+    """Vectors of texts, checked: from the model the field records, of its dimension, finite."""
+    if embedder is None:
+        raise QueryError(
+            f"a text is to be compared with the vectors of `{field}`, and no embedding provider is configured",
+            hint=f"Give a vector, pass embedder=…, or set {MOCK_VARIABLE}=1 for made-up vectors. "
+            "Providers need their key: OPENROUTER_API_KEY or OPENAI_API_KEY.",
+        )
+    if not isinstance(embedder, Embedder):
+        raise QueryError(
+            f"{type(embedder).__name__} is no embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
+        )
+    if expected is not None and embedder.model != expected:
+        raise QueryError(
+            f"`{field}` was embedded with model `{expected}`, the query would be with `{embedder.model}`",
+            hint="Vectors of different models cannot be compared: configure the recorded model, or give a vector.",
+        )
+    vectors = [[float(number) for number in vector] for vector in embedder.embed(texts, dimension)]
+    if len(vectors) != len(texts) or any(len(v) != dimension or not all(map(math.isfinite, v)) for v in vectors):
+        raise QueryError(f"model `{embedder.model}` gave no {dimension} finite numbers for each text")
+    return vectors

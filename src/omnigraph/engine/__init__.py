@@ -1,0 +1,1 @@
+"""The engine: checked queries in, answers out, over one snapshot of a stored graph."""

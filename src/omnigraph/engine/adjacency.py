@@ -1,0 +1,190 @@
+"""Adjacency: who stands next to whom, as two integer arrays.
+
+`starts[n] : starts[n + 1]` is where the neighbours of node `n` stand in `neighbours`: each once (parallel edges count once), in
+ascending order. One is built per edge table, pin and direction, from nothing but the numbers of both ends of every edge.
+
+    edges a→c, a→b, a→b, c→a        (a, b, c are 0, 1, 2)
+    starts      0  2  2  3
+    neighbours  1  2  0
+
+A traversal is then a few gathers. For many sources at once: degrees by subtraction, places by one `repeat` and one `arange`.
+Nodes numbered after the adjacency was built have no place in `starts`, and no edges in this pin either.
+
+`EdgeLists` is the same with the position of each edge instead of each neighbour, for traversals that bind the edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from omnigraph.engine.column import Array, Mask
+from omnigraph.engine.numbering import Numbers, each_once
+
+_LOW = np.int64(0xFFFF_FFFF)
+_SHIFT = np.int64(32)
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Neighbours by node, in one direction."""
+
+    starts: Array
+    neighbours: Array
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.starts.nbytes + self.neighbours.nbytes)
+
+    @property
+    def nodes(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def degree(self) -> Array:
+        """How many neighbours each node has."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def loops(self) -> Mask | None:
+        """Which nodes have an edge to themselves; None: no node has."""
+        sources = np.repeat(np.arange(self.nodes, dtype=np.int32), self.degree)
+        where = sources[sources == self.neighbours]
+        if not len(where):
+            return None
+        found = np.zeros(self.nodes, np.bool_)
+        found[where] = True
+        return found
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """How many neighbours each of some nodes has."""
+        return _degrees(self.starts, sources)
+
+    def of(self, node: int) -> Array:
+        """Neighbours of one node."""
+        if not 0 <= node < self.nodes:
+            return self.neighbours[:0]
+        return self.neighbours[self.starts[node] : self.starts[node + 1]]
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Array]:
+        """For each source in turn its neighbours: index of the source, neighbour."""
+        rows, places = _places(self.starts, sources)
+        return rows, self.neighbours[places]
+
+    def connects(self, sources: Numbers, targets: Numbers) -> Mask:
+        """Row by row, whether there is an edge: a binary search among the neighbours of each source."""
+        low, high = _bounds(self.starts, sources)
+        found = np.zeros(len(sources), np.bool_)
+        open_ = np.flatnonzero(low < high)
+        low, high, end, wanted = low[open_], high[open_], high[open_], targets[open_]
+        active = np.arange(len(open_))
+        while len(active):
+            middle = (low[active] + high[active]) >> 1
+            smaller = self.neighbours[middle] < wanted[active]
+            low[active[smaller]] = middle[smaller] + 1
+            high[active[~smaller]] = middle[~smaller]
+            active = active[low[active] < high[active]]
+        inside = np.flatnonzero(low < end)
+        found[open_[inside]] = self.neighbours[low[inside]] == wanted[inside]
+        return found
+
+    def reached(self, sources: Numbers) -> Numbers:
+        """Distinct neighbours of a set of nodes, ascending."""
+        if len(sources) == 1:
+            return self.of(int(sources[0])).astype(np.int64)
+        _, targets = self.expand(sources)
+        return distinct(targets, None)
+
+
+@dataclass(frozen=True)
+class EdgeLists:
+    """Edges by node, in one direction: positions of edge rows, and the node at the other end of each."""
+
+    starts: Array
+    edges: Array
+    others: Array
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.starts.nbytes + self.edges.nbytes + self.others.nbytes)
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Array, Array]:
+        """For each source in turn its edges: index of the source, edge, other end."""
+        rows, places = _places(self.starts, sources)
+        return rows, self.edges[places], self.others[places]
+
+
+def build(ends: Array, others: Array, nodes: int) -> Adjacency:
+    """Neighbours from the two ends of every edge; `nodes` is more than the largest number among `ends`."""
+    keys = np.sort((ends.astype(np.int64) << _SHIFT) | others)
+    if len(keys):
+        keep = np.empty(len(keys), np.bool_)
+        keep[0] = True
+        np.not_equal(keys[1:], keys[:-1], out=keep[1:])
+        keys = keys[keep]
+    neighbours = (keys & _LOW).astype(np.int32)
+    counts = np.bincount(keys >> _SHIFT, minlength=nodes)
+    return Adjacency(_starts(counts), neighbours)
+
+
+def build_edge_lists(ends: Array, others: Array, nodes: int) -> EdgeLists:
+    """Edge positions from the two ends of every edge."""
+    order = np.argsort(ends, kind="stable")
+    counts = np.bincount(ends, minlength=nodes)
+    return EdgeLists(_starts(counts), order.astype(np.int32), others[order])
+
+
+def both_ways(out: Adjacency, in_: Adjacency) -> Adjacency:
+    """Neighbours in either direction."""
+    nodes = max(out.nodes, in_.nodes)
+    sources = [np.repeat(np.arange(a.nodes, dtype=np.int32), a.degree) for a in (out, in_)]
+    return build(np.concatenate(sources), np.concatenate([out.neighbours, in_.neighbours]), nodes)
+
+
+def distinct(numbers: Array, nodes: int | None) -> Numbers:
+    """Distinct numbers, ascending. With many of them a bitmap over all nodes beats sorting."""
+    if nodes is not None and len(numbers) > nodes >> 4:
+        seen = np.zeros(nodes, np.bool_)
+        seen[numbers] = True
+        return np.flatnonzero(seen)
+    return each_once(numbers).astype(np.int64)
+
+
+def _starts(counts: Array) -> Array:
+    starts = np.empty(len(counts) + 1, np.int64)
+    starts[0] = 0
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def _bounds(starts: Array, sources: Numbers) -> tuple[Numbers, Numbers]:
+    """Where the neighbours of each source begin and end. A node without a place (too new, or nobody) has none."""
+    nodes = len(starts) - 1
+    if len(sources) and (sources.min() < 0 or sources.max() >= nodes):
+        known = (sources >= 0) & (sources < nodes)
+        safe = np.where(known, sources, 0)
+        if nodes == 0:
+            return np.zeros(len(sources), np.int64), np.zeros(len(sources), np.int64)
+        low = starts[safe]
+        return low, np.where(known, starts[safe + 1], low)
+    return starts[sources], starts[sources + 1]
+
+
+def _degrees(starts: Array, sources: Numbers) -> Numbers:
+    low, high = _bounds(starts, sources)
+    return high - low
+
+
+def _places(starts: Array, sources: Numbers) -> tuple[Numbers, Numbers]:
+    """Places of all neighbours of all sources, and which source each belongs to."""
+    low, high = _bounds(starts, sources)
+    if len(sources) == 1:
+        return np.zeros(int(high[0] - low[0]), np.int64), np.arange(low[0], high[0])
+    counts = high - low
+    total = int(counts.sum())
+    rows = np.repeat(np.arange(len(sources)), counts)
+    ends = np.cumsum(counts)
+    places = np.arange(total) + np.repeat(low - (ends - counts), counts)
+    return rows, places

@@ -1,0 +1,227 @@
+"""The edges of one type at one commit: neighbours, edge rows and properties.
+
+Two ways again. *Adjacency* (`omnigraph.engine.adjacency`): both ends of all edges as numbers, built once per pin, then every hop
+is a gather. *Lookup*: the index on `src` or `dst` finds the edges of a few nodes, and nothing is built. `cost.py` chooses; both
+give the same neighbours, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import RLock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.logical import HopDirection
+from omnigraph.engine import adjacency
+from omnigraph.engine.adjacency import Adjacency, EdgeLists
+from omnigraph.engine.column import Array, Column, Vec
+from omnigraph.engine.memory import Memory
+from omnigraph.engine.nodes import Nodes
+from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.saved import LEAST_ROWS, Folder, Saved
+from omnigraph.engine.stored import Stored
+from omnigraph.storage.rows import Piece, read_pieces
+
+_READ_ROWS = 1 << 20
+"""Edges whose ends are turned into numbers at once: bounds the memory a large build takes."""
+
+LOOKUP_NODES = 1_024
+"""Most nodes whose edges are looked up in the index at once."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Numbers of both ends of every edge, by row."""
+
+    sources: Array
+    targets: Array
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.sources.nbytes + self.targets.nbytes)
+
+
+class Edges:
+    """Edges of one type."""
+
+    def __init__(self, type_: EdgeType, stored: Stored, source: Nodes, target: Nodes, memory: Memory, saved: Saved) -> None:
+        self.type = type_
+        self.stored = stored
+        self.source = source
+        self.target = target
+        self._memory = memory
+        self._saved = saved
+        self._lock = RLock()
+        self.built = 0
+        """Adjacencies built for this pin."""
+
+    @property
+    def count(self) -> int:
+        return self.stored.rows
+
+    def ready(self, direction: HopDirection) -> bool:
+        """Whether the adjacency of a direction is in memory."""
+        return self._memory.peek(self._key("adjacency", direction)) is not None
+
+    def adjacency(self, direction: HopDirection) -> Adjacency:
+        """Neighbours in a direction; built now if need be."""
+        found: Adjacency | None = self._memory.get(self._key("adjacency", direction))
+        if found is not None:
+            return found
+        with self._lock:
+            return self._memory.keep(self._key("adjacency", direction), lambda: self._build(direction), lambda a: a.nbytes)
+
+    def _build(self, direction: HopDirection) -> Adjacency:
+        self.built += 1
+        if direction is HopDirection.BOTH:
+            return adjacency.both_ways(self.adjacency(HopDirection.OUT), self.adjacency(HopDirection.IN))
+        saved = self._saved_adjacency(direction)
+        if saved is not None:
+            return saved
+        ends = self.ends()
+        near, far = (ends.sources, ends.targets) if direction is HopDirection.OUT else (ends.targets, ends.sources)
+        built = adjacency.build(near, far, _more_than(near))
+        if self.count >= LEAST_ROWS:
+            self._save(direction, built)
+        return built
+
+    # ── saved state ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _numberings(self) -> dict[str, str]:
+        return {nodes.stored.location: nodes.numbering.name for nodes in (self.source, self.target)}
+
+    def _saved_folders(self) -> list[Folder]:
+        if self.count < LEAST_ROWS:
+            return []
+        self.source.load()
+        self.target.load()
+        return [f for f in self._saved.folders(self.stored.location) if dict(f.numbering) == self._numberings()]
+
+    def _saved_adjacency(self, direction: HopDirection) -> Adjacency | None:
+        for folder in self._saved_folders():
+            if folder.pin == self.stored.pin:
+                starts, neighbours = folder.array(f"{direction.value}.starts"), folder.array(f"{direction.value}.neighbours")
+                if starts is not None and neighbours is not None and starts[-1] == len(neighbours):
+                    return Adjacency(starts, neighbours)
+        return None
+
+    def _take_saved_ends(self) -> None:
+        """Start from the ends that another process saved, of this pin or an older one."""
+        for folder in self._saved_folders():
+            sources, targets = folder.array("sources"), folder.array("targets")
+            rows = sum(p.rows for p in folder.pieces)
+            if sources is not None and targets is not None and len(sources) == len(targets) == rows:
+                other = self.stored.other_pin(folder.pin, folder.pieces)
+                self._memory.put((other.location, other.pin, "ends"), Ends(sources, targets), 0)
+                other.remember()
+                return
+
+    def _save(self, direction: HopDirection, built: Adjacency) -> None:
+        """Let the next process start from here: both ends, and neighbours both ways."""
+        ends = self.ends()
+        self.source.save()
+        self.target.save()
+
+        def arrays() -> dict[str, Array | pa.StringArray]:
+            found: dict[str, Array | pa.StringArray] = {"sources": ends.sources, "targets": ends.targets}
+            for way in (HopDirection.OUT, HopDirection.IN):
+                near, far = (ends.sources, ends.targets) if way is HopDirection.OUT else (ends.targets, ends.sources)
+                known = built if way is direction else adjacency.build(near, far, _more_than(near))
+                found[f"{way.value}.starts"], found[f"{way.value}.neighbours"] = known.starts, known.neighbours
+            return found
+
+        self._saved.save(self.stored.location, self.stored.pin, self.stored.pieces, self._numberings(), arrays)
+
+    def edge_lists(self, direction: HopDirection) -> EdgeLists:
+        """Edge rows in a direction (out or in); built now if need be."""
+        with self._lock:
+            return self._memory.keep(self._key("edges", direction), lambda: self._build_lists(direction), lambda a: a.nbytes)
+
+    def _build_lists(self, direction: HopDirection) -> EdgeLists:
+        ends = self.ends()
+        if direction is HopDirection.OUT:
+            return adjacency.build_edge_lists(ends.sources, ends.targets, _more_than(ends.sources))
+        return adjacency.build_edge_lists(ends.targets, ends.sources, _more_than(ends.targets))
+
+    def ends(self) -> Ends:
+        """Both ends of every edge, by row."""
+        with self._lock:
+            return self._memory.keep((self.stored.location, self.stored.pin, "ends"), self._read_ends, lambda e: e.nbytes)
+
+    def _read_ends(self) -> Ends:
+        self.source.load()  # first, so that nodes are numbered in row order
+        self.target.load()
+        self._take_saved_ends()
+        parts = self.stored.assembled(
+            lambda other: self._memory.peek((other.location, other.pin, "ends")), _slice, _keep, self._read
+        )
+        self.stored.remember()
+        joined = np.concatenate(parts) if parts else np.empty((0, 2), np.int32)
+        return Ends(np.ascontiguousarray(joined[:, 0]), np.ascontiguousarray(joined[:, 1]))
+
+    def _read(self, chosen: Sequence[Piece]) -> Array:
+        rows = read_pieces(self.stored.table, chosen, ["src", "dst"])
+        found = np.empty((rows.num_rows, 2), np.int32)
+        for start in range(0, rows.num_rows, _READ_ROWS):
+            part = rows.slice(start, _READ_ROWS).combine_chunks()
+            stop = start + part.num_rows
+            found[start:stop, 0] = self.source.numbering.intern(_array(part["src"]))
+            found[start:stop, 1] = self.target.numbering.intern(_array(part["dst"]))
+        return found
+
+    # ── lookups ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def look_up(self, nodes: Numbers, direction: HopDirection, *, positions: bool) -> tuple[Numbers, Numbers, Numbers]:
+        """Edges of some nodes through the index: number at this end, number at the other end, edge row (if asked for)."""
+        near, far = ("src", "dst") if direction is HopDirection.OUT else ("dst", "src")
+        here, there = (self.source, self.target) if direction is HopDirection.OUT else (self.target, self.source)
+        ids = here.ids(np.unique(nodes)).to_pylist()
+        parts: list[tuple[Numbers, Numbers, Numbers]] = []
+        for start in range(0, len(ids), LOOKUP_NODES):
+            where = pc.field(near).isin(ids[start : start + LOOKUP_NODES])
+            rows, found = self.stored.found(where, [near, far], positions=positions)
+            parts.append((here.numbering.find(_array(found[near])), there.numbering.intern(_array(found[far])), rows))
+        if not parts:
+            none = np.empty(0, np.int64)
+            return none, none, none
+        near_numbers, far_numbers, rows = (np.concatenate([p[i] for p in parts]) for i in range(3))
+        return near_numbers, far_numbers, rows
+
+    # ── properties ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def values(self, rows: Numbers, name: str) -> Vec:
+        """A property of some edges, by row."""
+        present = rows[rows >= 0] if len(rows) and rows.min() < 0 else rows
+        found = self.stored.values(name, present)
+        if isinstance(found, Column):
+            return found.take(rows)
+        if present is rows:
+            return Vec.of(found)
+        where = np.full(len(rows), -1)
+        where[rows >= 0] = np.arange(len(present))
+        return Vec.of(found).take(where)
+
+    def _key(self, what: str, direction: HopDirection) -> tuple[str, int, str, str]:
+        return (self.stored.location, self.stored.pin, what, direction.value)
+
+
+def _more_than(ends: Array) -> int:
+    return int(ends.max()) + 1 if len(ends) else 0
+
+
+def _slice(ends: Ends, start: int, count: int) -> Array:
+    part = slice(start, start + count)
+    return np.stack([ends.sources[part], ends.targets[part]], axis=1)
+
+
+def _keep(part: Array, kept: Numbers) -> Array:
+    return part[kept]
+
+
+def _array(values: pa.ChunkedArray) -> pa.Array:
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()

@@ -1,0 +1,407 @@
+"""The front door: a graph, to be asked and changed.
+
+    g = init("people.omni", schema="node Person { name: String @key }")
+    g = open("people.omni")
+    g.query("query all() { match { $p: Person } return { $p.name } }").rows
+
+A `Graph` holds no locks and no open transaction; it may be used from several threads, and the same folder from several processes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Lock
+from types import TracebackType
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.catalog import logical as lg
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.budget import Budget
+from omnigraph.engine.column import Vec
+from omnigraph.engine.estimate import estimates
+from omnigraph.engine.explain import Explanation, explained
+from omnigraph.engine.memory import MemoryUse
+from omnigraph.engine.operators import run_steps
+from omnigraph.engine.parameters import Value, bind, require
+from omnigraph.engine.prepared import Prepared, PreparedQueries
+from omnigraph.engine.result import Result
+from omnigraph.engine.run import Run, Traversal
+from omnigraph.engine.schemas import catalog_of, first_schema, schema_source, tables_of
+from omnigraph.engine.tail import finish
+from omnigraph.engine.trace import Trace
+from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.write.commit import Intent, commit
+from omnigraph.engine.write.mutate import stage
+from omnigraph.errors import PreconditionFailed, UsageError
+from omnigraph.model.arrow import arrow_type
+from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Tag
+from omnigraph.storage.lineage import Commit
+from omnigraph.storage.place import Durability, Place
+
+MEMORY_BUDGET = 2 << 30
+"""Bytes an open graph may keep in memory between queries, unless told otherwise."""
+
+_VIEWS = 16
+
+TraversalName = Literal["auto", "csr", "btree"]
+
+
+def init(
+    path: str | Path,
+    schema: str | Path,
+    *,
+    durability: Literal["full", "os"] = "full",
+    memory: int = MEMORY_BUDGET,
+    actor: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """A new graph in a folder (or below an `s3://` address) that does not hold one yet."""
+    source = schema_source(schema)
+    place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
+    store = GraphStore(place)
+    ir, document = first_schema(source, store.ids.next())
+    store = GraphStore.init(place, document, tables_of(Catalog.of(ir)), actor=actor)
+    return Graph(store, memory=memory)
+
+
+def open(
+    path: str | Path,
+    *,
+    read_only: bool = False,
+    durability: Literal["full", "os"] = "full",
+    memory: int = MEMORY_BUDGET,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """An existing graph. Opening writes nothing."""
+    place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
+    return Graph(GraphStore.open(place, read_only=read_only), memory=memory)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeStats:
+    """One node or edge type at a commit."""
+
+    name: str
+    kind: Literal["node", "edge"]
+    rows: int
+    indexes: tuple[tuple[str, str], ...]
+    """Property and kind of each index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A graph in numbers."""
+
+    branch: str
+    commit: str
+    types: tuple[TypeStats, ...]
+    memory: MemoryUse
+    prepared_queries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as JSON-ready data."""
+        return {
+            "branch": self.branch,
+            "commit": self.commit,
+            "types": [
+                {"name": t.name, "kind": t.kind, "rows": t.rows, "indexes": [{"property": p, "kind": k} for p, k in t.indexes]}
+                for t in self.types
+            ],
+            "memory": {
+                "budget_bytes": self.memory.budget,
+                "used_bytes": self.memory.used,
+                "entries": self.memory.entries,
+                "hits": self.memory.hits,
+                "misses": self.memory.misses,
+                "evicted": self.memory.evicted,
+            },
+            "prepared_queries": self.prepared_queries,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a mutation did."""
+
+    branch: str
+    query_name: str
+    affected_nodes: int
+    affected_edges: int
+    actor: str | None
+    commit: Commit | None
+    """None when nothing changed."""
+
+
+class Graph:
+    """An open graph."""
+
+    def __init__(self, store: GraphStore, *, memory: int = MEMORY_BUDGET) -> None:
+        self.store = store
+        self.workspace = Workspace(store, memory)
+        self.branches = Branches(self)
+        self.tags = Tags(self)
+        self._prepared = PreparedQueries()
+        self._views: OrderedDict[str, View] = OrderedDict()
+        self._catalogs: dict[str, Catalog] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.store.place.uri}>"
+
+    def close(self) -> None:
+        """Let go of the memory. The graph itself needs no closing."""
+        self.workspace.memory.forget()
+        with self._lock:
+            self._views.clear()
+
+    # ── views ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def view(self, branch: str | None = None, at: str | None = None) -> View:
+        """One coherent view: the newest state of a branch, or the graph as a commit (or a tag) left it."""
+        if at is not None:
+            if branch is not None:
+                raise UsageError("give a branch or a commit, not both")
+            with self._lock:
+                known = self._views.get(at)
+            if known is not None:
+                return known
+            snapshot = self.store.snapshot_at(at)
+        else:
+            snapshot = self.store.snapshot(MAIN if branch is None else branch)
+        with self._lock:
+            found = self._views.get(snapshot.commit)
+            if found is not None:
+                return found
+        catalog = self._catalogs.get(snapshot.schema)
+        if catalog is None:
+            catalog = self._catalogs[snapshot.schema] = catalog_of(self.store.schema(snapshot))
+        made = View(self.workspace, snapshot, catalog)
+        with self._lock:
+            found = self._views.setdefault(snapshot.commit, made)
+            while len(self._views) > _VIEWS:
+                self._views.popitem(last=False)
+        return found
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def query(
+        self,
+        source: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        at: str | None = None,
+        traversal: TraversalName | None = None,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        cancel: Event | None = None,
+    ) -> Result:
+        """The answer to a read. `name` picks one query of a text that holds several; `at` reads the past."""
+        view = self.view(branch, at)
+        prepared, run = self._ready(view, source, params, name, traversal, Budget(timeout, memory_limit, cancel))
+        plan = prepared.plan(view)
+        parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
+        return _result(prepared, view, branch, at, parts)
+
+    def stream(
+        self,
+        source: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        at: str | None = None,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        cancel: Event | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The answer as Arrow batches, each as soon as it is there."""
+        view = self.view(branch, at)
+        prepared, run = self._ready(view, source, params, name, None, Budget(timeout, memory_limit, cancel))
+        plan = prepared.plan(view)
+        names = [p.column for p in plan.tail.projections]
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for part in finish(plan, run_steps(plan.steps, run, plan.bindings), run):
+                if part and len(part[0]):
+                    yield pa.RecordBatch.from_arrays([vec.to_arrow() for vec in part], names=names)
+
+        return batches()
+
+    def explain(
+        self,
+        source: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        at: str | None = None,
+        analyze: bool = False,
+        traversal: TraversalName | None = None,
+    ) -> Explanation:
+        """How a read is answered. With `analyze` it is run, and rows and times are shown."""
+        view = self.view(branch, at)
+        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
+        _require_read(prepared)
+        plan = prepared.plan(view)
+        estimated = estimates(plan.steps, view)
+        target = f"{at or branch or MAIN} @ {view.snapshot.commit}"
+        if not analyze:
+            return explained(prepared.query.name, target, plan, estimated, None, None, None)
+        trace = Trace()
+        _, run = self._ready(view, source, params, name, traversal, Budget())
+        run.trace = trace
+        started = time.perf_counter()
+        parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
+        elapsed = (time.perf_counter() - started) * 1000
+        rows = sum(len(part[0]) for part in parts if part)
+        return explained(prepared.query.name, target, plan, estimated, trace, rows, elapsed)
+
+    def stats(self, branch: str | None = None, at: str | None = None) -> Stats:
+        """How many of what there is, what is indexed, and how memory is used."""
+        view = self.view(branch, at)
+        types: list[TypeStats] = []
+        for node in view.catalog.nodes.values():
+            state = view.nodes(node.name).stored.state
+            types.append(TypeStats(node.name, "node", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+        for edge in view.catalog.edges.values():
+            state = view.edges(edge.name).stored.state
+            types.append(TypeStats(edge.name, "edge", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+        use = self.workspace.memory.use()
+        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, len(self._prepared))
+
+    def _ready(
+        self,
+        view: View,
+        source: str,
+        params: Mapping[str, object] | None,
+        name: str | None,
+        traversal: TraversalName | None,
+        budget: Budget,
+    ) -> tuple[Prepared, Run]:
+        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
+        _require_read(prepared)
+        return prepared, self._run(view, prepared, params, traversal, budget)
+
+    def _run(
+        self,
+        view: View,
+        prepared: Prepared,
+        params: Mapping[str, object] | None,
+        traversal: TraversalName | None,
+        budget: Budget,
+    ) -> Run:
+        values: dict[str, Value] = bind(prepared.query.parameters, params)
+        for parameter in prepared.parameters:
+            require(values, parameter)
+        mode = Traversal.AUTO if traversal is None else Traversal(traversal)
+        now = self.store.clock.now()
+        return Run(view, values, int(now.timestamp() * 1000), budget, mode)
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def mutate(
+        self,
+        source: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str = MAIN,
+        if_commit: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Receipt:
+        """Run inserts and updates, or deletes, as one commit. `if_commit`: only while the branch is at this commit."""
+        view = self.view(branch)
+        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
+        if not isinstance(prepared.query, lg.MutationQuery):
+            raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
+        if if_commit is not None and if_commit != view.snapshot.commit:
+            raise PreconditionFailed(f"branch `{branch}` is at {view.snapshot.commit}, not at {if_commit}")
+        run = self._run(view, prepared, params, None, Budget())
+        outcome = stage(prepared.query, run, self.store.ids)
+        intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
+        commit_ = commit(self.workspace, view, branch, outcome.changes, intent)
+        return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, actor, commit_)
+
+    # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
+        """Commits of a branch, newest first."""
+        return self.store.commits(branch, limit)
+
+
+def _require_read(prepared: Prepared) -> None:
+    if isinstance(prepared.query, lg.MutationQuery):
+        raise UsageError(f"`{prepared.query.name}` changes the graph", hint="Use mutate for inserts, updates and deletes.")
+
+
+def _result(prepared: Prepared, view: View, branch: str | None, at: str | None, parts: list[list[Vec]]) -> Result:
+    assert isinstance(prepared.query, lg.ReadQuery)
+    projections = prepared.query.projections
+    return Result(
+        [p.column for p in projections],
+        [_type(p.expression) for p in projections],
+        parts,
+        query_name=prepared.query.name,
+        graph_commit_id=view.snapshot.commit,
+        branch=None if at is not None else branch or MAIN,
+        snapshot=at,
+    )
+
+
+def _type(expression: lg.Expression) -> pa.DataType:
+    if isinstance(expression, lg.Entity) or expression.type is None:
+        return pa.string()
+    return arrow_type(expression.type)
+
+
+class Branches:
+    """The branches of a graph: `g.branches`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def create(self, name: str, from_: str = MAIN) -> Ref:
+        """A branch that starts where another branch is, or at a commit."""
+        return self._graph.store.create_branch(name, at=from_)
+
+    def list(self) -> list[str]:
+        """Names, sorted."""
+        return self._graph.store.branches()
+
+    def delete(self, name: str) -> None:
+        """Forget a branch. Its commits stay reachable through branches made from it, and tags."""
+        self._graph.store.delete_branch(name)
+
+
+class Tags:
+    """The tags of a graph: `g.tags`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def create(self, name: str, commit: str) -> Tag:
+        """A name for a commit, which is then never reclaimed."""
+        return self._graph.store.create_tag(name, commit)
+
+    def list(self) -> list[Tag]:
+        """Every tag, by name."""
+        return self._graph.store.tags()
+
+    def delete(self, name: str) -> None:
+        """Forget a name."""
+        self._graph.store.delete_tag(name)

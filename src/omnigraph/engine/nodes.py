@@ -1,0 +1,227 @@
+"""The nodes of one type at one commit: numbers, ids and properties.
+
+There are two ways to them. *Loaded*: all ids are in memory and every number knows its row, so that a lookup is a binary search
+and a property a gather. *Not loaded*: rows are found through the index on `id`, one query at a time. Which one is taken is
+decided by what is wanted now and what was wanted before (`prefers_fetching`): a single lookup in a huge graph loads nothing, a
+hundred of them do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import RLock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.catalog import NodeType
+from omnigraph.engine.column import Array, Column, Vec
+from omnigraph.engine.numbering import NOBODY, Numbering, Numbers, has_nobody
+from omnigraph.engine.saved import LEAST_ROWS, Saved
+from omnigraph.engine.stored import TAKE_COST, Stored
+from omnigraph.model.arrow import arrow_type
+from omnigraph.storage.rows import Piece, read_pieces
+
+_LOOKUPS = 1_000
+"""Most ids looked up at once through the index."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which number stands in which row."""
+
+    numbers: Numbers
+    """By row."""
+    rows: Numbers | None
+    """By number, `NOBODY` where a number has no row; None: a number is its row."""
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.numbers.nbytes) + (0 if self.rows is None else int(self.rows.nbytes))
+
+    def of(self, numbers: Numbers) -> Numbers:
+        """Rows of numbers; `NOBODY` for those that have none here."""
+        table = self.rows
+        count = len(self.numbers) if table is None else len(table)
+        if not _within(numbers, count):
+            known = (numbers >= 0) & (numbers < count)
+            safe = np.where(known, numbers, 0)
+            if count == 0:
+                return np.full(len(numbers), NOBODY)
+            return np.where(known, safe if table is None else table[safe], NOBODY)
+        return numbers if table is None else table[numbers]
+
+
+class Nodes:
+    """Nodes of one type."""
+
+    def __init__(self, type_: NodeType, stored: Stored, numbering: Numbering, saved: Saved) -> None:
+        self.type = type_
+        self.stored = stored
+        self.numbering = numbering
+        self._saved = saved
+        self._rows: Rows | None = stored.derived.get("rows")
+        self._lock = RLock()
+
+    @property
+    def count(self) -> int:
+        return self.stored.rows
+
+    @property
+    def loaded(self) -> bool:
+        """Whether all ids are in memory."""
+        return self._rows is not None
+
+    def load(self) -> Rows:
+        """Have all ids in memory."""
+        with self._lock:
+            if self._rows is None:
+                self._take_saved()
+                parts = self.stored.assembled(self._other_rows, _slice, _keep, self._read)
+                numbers = np.concatenate(parts) if parts else np.empty(0, np.int64)
+                self._rows = _rows(numbers)
+                self.stored.derived["rows"] = self._rows
+                self.stored.remember()
+            return self._rows
+
+    def _take_saved(self) -> None:
+        """Start from what another process saved, of this pin or an older one."""
+        if self.count < LEAST_ROWS or len(self.numbering):
+            return
+        for folder in self._saved.folders(self.stored.location):
+            ids, order, numbers = folder.strings("ids"), folder.array("order"), folder.array("numbers")
+            if ids is None or order is None or numbers is None or len(ids) != len(order):
+                continue
+            if len(numbers) != sum(p.rows for p in folder.pieces) or folder.shares(self.stored.pieces) == 0:
+                continue
+            if self.numbering.start_from(folder.numbering[self.stored.location], ids, order):
+                other = self.stored.other_pin(folder.pin, folder.pieces)
+                other.derived["rows"] = _rows(numbers)
+                other.remember()
+                return
+
+    def save(self) -> None:
+        """Let the next process start from here."""
+        rows = self.load()
+
+        def arrays() -> dict[str, Array | pa.StringArray]:
+            ids, order = self.numbering.saved_form()
+            return {"ids": ids, "order": order, "numbers": rows.numbers}
+
+        self._saved.save(
+            self.stored.location, self.stored.pin, self.stored.pieces, {self.stored.location: self.numbering.name}, arrays
+        )
+
+    def _other_rows(self, other: Stored) -> Rows | None:
+        found: Rows | None = other.derived.get("rows")
+        return found
+
+    def _read(self, chosen: Sequence[Piece]) -> Numbers:
+        ids = read_pieces(self.stored.table, chosen, ["id"])["id"]
+        return self.numbering.intern(ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0))
+
+    # ── ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def all(self) -> Numbers:
+        """Every node, in row order."""
+        return self.load().numbers
+
+    def number(self, id_: str) -> int:
+        """The node with an id, or `NOBODY`."""
+        if self._rows is None and not self._prefers_lookup(1):
+            self.load()
+        if self._rows is not None:
+            number = self.numbering.number(id_)
+            if number < 0:
+                return NOBODY
+            rows = self._rows.rows
+            if rows is None:
+                return number if number < len(self._rows.numbers) else NOBODY
+            return number if number < len(rows) and rows[number] >= 0 else NOBODY
+        return int(self.find(pa.array([id_], pa.string()))[0])
+
+    def find(self, ids: pa.Array) -> Numbers:
+        """The nodes with some ids; `NOBODY` where there is none."""
+        if self._rows is None and not self._prefers_lookup(len(ids)):
+            self.load()
+        if self._rows is not None:
+            numbers = self.numbering.find(ids)
+            return np.where(self._rows.of(numbers) >= 0, numbers, NOBODY)
+        self.stored.spent += len(ids) * TAKE_COST
+        there = self.stored.table.lookup(ids.to_pylist(), ["id"])["id"].combine_chunks()
+        self.numbering.intern(there)
+        numbers = self.numbering.find(ids)
+        exists = pc.is_in(ids, value_set=there).to_numpy(zero_copy_only=False)
+        return np.where(exists, numbers, NOBODY)
+
+    def _prefers_lookup(self, ids: int) -> bool:
+        return ids <= _LOOKUPS and self.stored.prefers_fetching(ids) and self.stored.covers("id")
+
+    def ids(self, numbers: Numbers) -> pa.StringArray:
+        """Ids of nodes; null for `NOBODY`."""
+        return self.numbering.ids(numbers)
+
+    # ── properties ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def values(self, numbers: Numbers, name: str) -> Vec:
+        """A property of some nodes."""
+        if name == "id":
+            return Vec(pa.string(), arrow=self.ids(numbers))
+        if self._rows is None:
+            if self._prefers_lookup(len(numbers)):
+                return self._looked_up(numbers, name)
+            self.load()
+        assert self._rows is not None
+        rows = self._rows.of(numbers)
+        present = rows if rows is numbers or not has_nobody(rows) else rows[rows >= 0]
+        found = self.stored.values(name, present)
+        if isinstance(found, Column):
+            return found.take(rows, complete=present is rows)
+        if present is rows:
+            return Vec.of(found)
+        where = np.full(len(rows), NOBODY)
+        where[rows >= 0] = np.arange(len(present))
+        return Vec.of(found).take(where)
+
+    def _looked_up(self, numbers: Numbers, name: str) -> Vec:
+        type_ = arrow_type(self.type.properties[name].type)
+        wanted = np.unique(numbers[numbers >= 0])
+        self.stored.spent += len(wanted) * TAKE_COST
+        rows = self.stored.table.lookup(self.ids(wanted).to_pylist(), ["id", name])
+        if rows.num_rows == 0:
+            return Vec.of(pa.nulls(len(numbers), type_))
+        known = self.numbering.find(rows["id"].combine_chunks())
+        order = np.argsort(known)
+        where = np.searchsorted(known[order], numbers)
+        where[where == len(order)] = 0
+        places = order[where]
+        missing = known[places] != numbers
+        return Vec.of(rows[name].combine_chunks()).take(np.where(missing, NOBODY, places))
+
+
+def _rows(numbers: Numbers) -> Rows:
+    in_order = len(numbers) == 0 or (numbers[0] == 0 and bool((np.diff(numbers) == 1).all()))
+    return Rows(numbers, None if in_order else _inverse(numbers))
+
+
+def _within(numbers: Numbers, count: int) -> bool:
+    """Whether all numbers are from 0 on and below a count, in one look: what is negative is large without its sign."""
+    if len(numbers) == 1:
+        return bool(0 <= numbers[0] < count)
+    return len(numbers) == 0 or bool(numbers.view(f"u{numbers.itemsize}").max() < count)
+
+
+def _slice(rows: Rows, start: int, count: int) -> Numbers:
+    return rows.numbers[start : start + count]
+
+
+def _keep(part: Numbers, kept: Numbers) -> Numbers:
+    return part[kept]
+
+
+def _inverse(numbers: Numbers) -> Numbers:
+    rows = np.full(int(numbers.max()) + 1, NOBODY)
+    rows[numbers] = np.arange(len(numbers))
+    return rows

@@ -1,0 +1,233 @@
+"""Grouping and aggregates.
+
+Each frame is aggregated as it comes; what several frames found is then merged: counts and sums add up, averages from both, the
+smallest of the smallest. Aggregates over distinct values need all of them at once, so those queries collect first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog import logical as lg
+from omnigraph.engine.column import Array, Vec
+from omnigraph.engine.column import concat as concat_vecs
+from omnigraph.engine.evaluate import Scope, vector
+from omnigraph.engine.frame import Binding, Frame, NodeBinding, concat
+from omnigraph.engine.grouping import Codes, Groups, codes_of, combined, groups_of
+from omnigraph.engine.numbering import each_once
+from omnigraph.engine.ordering import sort_key
+from omnigraph.engine.planning import steps as st
+from omnigraph.engine.run import Run
+from omnigraph.language.gq.tree import AggregateFunction as Fn
+from omnigraph.model.arrow import arrow_type
+
+_BITS = 64
+"""A bitmap of this many places per number takes no longer than sorting the numbers."""
+
+
+@dataclass(slots=True)
+class _Partial:
+    """What some rows come to: the keys of each group, and the states of each aggregate."""
+
+    keys: list[Vec]
+    identities: list[Vec]
+    """What makes two groups of different frames the same: the keys, but entities themselves rather than their ids."""
+    groups: int
+    states: list[list[Array | Vec]]
+
+
+def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> list[Vec]:
+    """One row per group: the columns of the result."""
+    keys = [p.expression for p in tail.projections if not isinstance(p.expression, lg.Aggregated)]
+    wanted = [p.expression for p in tail.projections if isinstance(p.expression, lg.Aggregated)]
+    if any(a.distinct for a in wanted):
+        collected = list(frames)
+        frames = iter([concat(collected)] if collected else [])
+    partials = []
+    for frame in frames:
+        run.budget.check("grouping")
+        partials.append(_partial(keys, wanted, frame, run, bindings))
+    if not partials:
+        if keys:
+            return [_empty(p.expression) for p in tail.projections]
+        empty = Frame(0, {name: np.empty(0, np.int64) for name in bindings})
+        partials.append(_partial(keys, wanted, empty, run, bindings))
+    whole = partials[0] if len(partials) == 1 else _merged(wanted, partials)
+    key_columns, aggregate_columns = iter(whole.keys), iter(zip(wanted, whole.states, strict=True))
+    found = []
+    for projection in tail.projections:
+        if isinstance(projection.expression, lg.Aggregated):
+            found.append(_final(*next(aggregate_columns)))
+        else:
+            found.append(next(key_columns))
+    return found
+
+
+def _empty(expression: lg.Expression) -> Vec:
+    type_ = pa.string() if isinstance(expression, lg.Entity) else arrow_type(expression.type)  # type: ignore[arg-type]
+    return Vec.of(pa.array([], type_))
+
+
+def _partial(
+    keys: Sequence[lg.Expression], wanted: list[lg.Aggregated], frame: Frame, run: Run, bindings: dict[str, Binding]
+) -> _Partial:
+    scope = Scope(run, frame, bindings)
+    if keys:
+        groups = groups_of(combined([_codes(key, scope) for key in keys]))
+        firsts = Scope(run, frame.take(groups.first), bindings)
+        values = [vector(key, firsts) for key in keys]
+        identities = [_identity(key, value, firsts) for key, value in zip(keys, values, strict=True)]
+    else:
+        groups = Groups(np.zeros(frame.rows, np.int64), np.zeros(1, np.int64))
+        values, identities = [], []
+    return _Partial(values, identities, groups.count, [_state(a, scope, groups) for a in wanted])
+
+
+def _identity(key: lg.Expression, value: Vec, scope: Scope) -> Vec:
+    return Vec(pa.int64(), scope.frame.columns[key.variable]) if isinstance(key, lg.Entity) else value
+
+
+def _codes(key: lg.Expression, scope: Scope) -> Codes:
+    """Codes of a group key: of the whole column where that is at hand, of the values otherwise."""
+    match key:
+        case lg.Entity(variable):
+            column = scope.frame.columns[variable]
+            return codes_of(Vec(pa.int64(), column, column >= 0 if len(column) and column.min() < 0 else None))
+        case lg.PropertyValue(variable, name, type_) if (
+            isinstance(binding := scope.bindings[variable], NodeBinding) and not type_.is_list and not type_.is_vector
+        ):
+            nodes = scope.run.view.nodes(binding.types[0])
+            if len(binding.types) == 1 and scope.rows > nodes.count // 4 and nodes.loaded:
+                rows = nodes.load().of(scope.frame.columns[variable])
+                if not len(rows) or rows.min() >= 0:
+                    codes, values = nodes.stored.column(name).codes
+                    return Codes(codes[rows], max(1, len(values)))
+    return codes_of(vector(key, scope))
+
+
+def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | Vec]:
+    """The state of one aggregate per group."""
+    weight = scope.frame.weight
+    group = groups.group
+    if isinstance(wanted.argument, lg.Entity) and wanted.function is Fn.COUNT:
+        column = scope.frame.columns[wanted.argument.variable]
+        if wanted.distinct:
+            there = column >= 0
+            if groups.count == 1:
+                return [np.array([_distinct(column[there])])]
+            return [_distinct_by_group(group[there], column[there], groups.count)]
+        if len(column) and column.min() < 0:
+            there = column >= 0
+            return [_sum(group[there], None if weight is None else weight[there], groups.count)]
+        return [_sum(group, weight, groups.count)]
+    vec = vector(wanted.argument, scope)
+    valid = vec.is_valid()
+    if not valid.all():
+        vec, group = vec.keep(valid), group[valid]
+        weight = None if weight is None else weight[valid]
+    if wanted.distinct:
+        if len(group):
+            once = groups_of(combined([Codes(group, groups.count), codes_of(vec)])).first
+            vec, group = vec.take(once), group[once]
+        weight = None
+    match wanted.function:
+        case Fn.COUNT:
+            return [_sum(group, weight, groups.count)]
+        case Fn.SUM | Fn.AVG:
+            assert vec.plain is not None
+            values = vec.plain.astype(np.float64)
+            if weight is not None:
+                values = values * weight
+            return [np.bincount(group, weights=values, minlength=groups.count), _sum(group, weight, groups.count)]
+        case Fn.MIN | Fn.MAX:
+            return [_extreme(vec, group, groups.count, largest=wanted.function is Fn.MAX)]
+
+
+def _distinct(numbers: Array) -> int:
+    """How many different numbers there are. Marking them in a bitmap beats sorting, unless they are few and large."""
+    if not len(numbers):
+        return 0
+    top = int(numbers.max()) + 1
+    if top > _BITS * len(numbers):
+        return len(each_once(numbers))
+    seen = np.zeros(top, np.bool_)
+    seen[numbers] = True
+    return int(np.count_nonzero(seen))
+
+
+def _distinct_by_group(group: Array, numbers: Array, count: int) -> Array:
+    top = int(numbers.max()) + 1 if len(numbers) else 1
+    if top * count < 1 << 62:
+        return np.bincount(each_once(group.astype(np.int64) * top + numbers) // top, minlength=count)
+    _, dense = np.unique(numbers, return_inverse=True)
+    return _distinct_by_group(group, dense, count)
+
+
+def _sum(group: Array, weight: Array | None, count: int) -> Array:
+    if weight is None:
+        return np.bincount(group, minlength=count)
+    if count == 1:
+        return np.array([int(weight.sum())])
+    if len(weight) and float(weight.max()) * len(weight) < 1 << 53:
+        return np.bincount(group, weights=weight, minlength=count).astype(np.int64)
+    total = np.zeros(count, np.int64)
+    np.add.at(total, group, weight)
+    return total
+
+
+def _extreme(vec: Vec, group: Array, count: int, *, largest: bool) -> Vec:
+    """The smallest or largest value of each group; null where a group has none."""
+    key = sort_key(vec, descending=largest)
+    best = np.full(count, -1)
+    order = np.lexsort([key, group])
+    ordered = group[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else order
+    best[ordered[starts]] = order[starts]
+    return vec.take(best)
+
+
+def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
+    keys = [concat_vecs([p.keys[i] for p in partials]) for i in range(len(partials[0].keys))]
+    identities = [concat_vecs([p.identities[i] for p in partials]) for i in range(len(keys))]
+    total = sum(p.groups for p in partials)
+    groups = (
+        groups_of(combined([codes_of(k) for k in identities]))
+        if keys
+        else Groups(np.zeros(total, np.int64), np.zeros(1, np.int64))
+    )
+    states: list[list[Array | Vec]] = []
+    for place, aggregated in enumerate(wanted):
+        state: list[Array | Vec] = []
+        for part in range(len(partials[0].states[place])):
+            pieces = [p.states[place][part] for p in partials]
+            if isinstance(pieces[0], Vec):
+                vec = concat_vecs([v for v in pieces if isinstance(v, Vec)])
+                valid = vec.is_valid()
+                largest = aggregated.function is Fn.MAX
+                state.append(_extreme(vec.keep(valid), groups.group[valid], groups.count, largest=largest))
+            else:
+                values = np.concatenate([v for v in pieces if isinstance(v, np.ndarray)])
+                if values.dtype.kind == "f":
+                    state.append(np.bincount(groups.group, weights=values, minlength=groups.count))
+                else:
+                    state.append(_sum(groups.group, values, groups.count))
+        states.append(state)
+    return _Partial([k.take(groups.first) for k in keys], [], groups.count, states)
+
+
+def _final(wanted: lg.Aggregated, state: list[Array | Vec]) -> Vec:
+    match wanted.function, state:
+        case Fn.COUNT, [np.ndarray() as counts]:
+            return Vec(pa.int64(), counts.astype(np.int64))
+        case Fn.SUM, [np.ndarray() as sums, np.ndarray() as counts]:
+            return Vec(pa.float64(), sums, None if (counts > 0).all() else counts > 0)
+        case Fn.AVG, [np.ndarray() as sums, np.ndarray() as counts]:
+            return Vec(pa.float64(), sums / np.maximum(counts, 1), None if (counts > 0).all() else counts > 0)
+        case _, [Vec() as vec]:
+            return vec
+        case _:
+            raise AssertionError(wanted.function)

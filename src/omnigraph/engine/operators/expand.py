@@ -1,0 +1,276 @@
+"""Hops: from the nodes of each row to those next to them.
+
+`stepper` gives something that knows neighbours: the adjacency of the edge type, or a small adjacency of just the nodes at hand,
+looked up in the index. Everything else works on either. A large frame is expanded in chunks, so that no more rows exist at once
+than the next operator needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from omnigraph.catalog.logical import HopDirection
+from omnigraph.engine import cost
+from omnigraph.engine.adjacency import Adjacency, build
+from omnigraph.engine.column import Array, Mask
+from omnigraph.engine.evaluate import Scope, holds
+from omnigraph.engine.frame import Binding, Frame
+from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.planning import steps as st
+from omnigraph.engine.run import Run, Traversal
+from omnigraph.engine.walk import walk, walk_from_one
+
+CHUNK_ROWS = 1 << 20
+"""About how many rows an expansion makes at once."""
+
+_WALK_SOURCES = 4_096
+"""Sources whose walks of several hops are made at once."""
+
+
+class Looked:
+    """Neighbours of the nodes that were looked up, and of no others."""
+
+    def __init__(self, nodes: Numbers, adjacency: Adjacency) -> None:
+        self._nodes = nodes
+        self._adjacency = adjacency
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        return self._adjacency.degrees(np.searchsorted(self._nodes, sources))
+
+    def expand(self, sources: Numbers) -> tuple[Numbers, Array]:
+        return self._adjacency.expand(np.searchsorted(self._nodes, sources))
+
+    def connects(self, sources: Numbers, targets: Numbers) -> Mask:
+        return self._adjacency.connects(np.searchsorted(self._nodes, sources), targets)
+
+
+def looks_up(run: Run, hop: st.Hop, frontier: int, hops: int) -> bool:
+    """Whether a traversal goes through the index."""
+    if run.traversal is not Traversal.AUTO:
+        return run.traversal is Traversal.BTREE
+    return cost.choose_lookup(run.view.edges(hop.edge), hop.direction, frontier, hops)
+
+
+def stepper(run: Run, hop: st.Hop, sources: Numbers, hops: int) -> Adjacency | Looked:
+    """What knows the neighbours of some nodes."""
+    if looks_up(run, hop, len(sources), hops):
+        return look_up(run, hop, sources)
+    if run.trace is not None:
+        run.trace.note("adjacency")
+    return run.view.edges(hop.edge).adjacency(hop.direction)
+
+
+def look_up(run: Run, hop: st.Hop, sources: Numbers) -> Looked:
+    """Neighbours of some nodes, through the index."""
+    if run.trace is not None:
+        run.trace.note("index")
+    nodes = np.unique(sources[sources >= 0])
+    edges = run.view.edges(hop.edge)
+    ways = (HopDirection.OUT, HopDirection.IN) if hop.direction is HopDirection.BOTH else (hop.direction,)
+    near, far = [], []
+    for way in ways:
+        here, there, _ = edges.look_up(nodes, way, positions=False)
+        near.append(here)
+        far.append(there)
+    ends = np.searchsorted(nodes, np.concatenate(near))
+    return Looked(nodes, build(ends, np.concatenate(far), len(nodes)))
+
+
+def expand(step: st.Expand, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> Iterator[Frame]:
+    """Rows extended by the nodes a hop leads to."""
+    hop = step.hop
+    what = f"expanding {step.source} {hop} {step.target}"
+    for frame in frames:
+        run.budget.check(what)
+        if hop.maximum < hop.minimum:
+            continue
+        sources = Scope(run, frame, bindings).nodes_of(step.source, hop.source_type)
+        if step.edge_variable is not None:
+            found = _edges(step, frame, sources, run)
+        elif hop.single:
+            found = _neighbours(step, frame, sources, run)
+        else:
+            found = _walks(step, frame, sources, run)
+        for part in found:
+            run.budget.check(what)
+            run.budget.hold(part.nbytes, what)
+            for condition in step.conditions:
+                part = part.keep(holds(condition, Scope(run, part, bindings)))
+            if part.rows:
+                yield part
+
+
+def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
+    known = stepper(run, step.hop, sources, hops=1)
+    for chunk, part in _chunks(frame, sources, known):
+        rows, targets = known.expand(part)
+        if len(rows):
+            yield chunk.take(rows).with_columns(**{step.target: targets.astype(np.int64)})
+
+
+def _chunks(frame: Frame, sources: Numbers, known: Adjacency | Looked) -> Iterator[tuple[Frame, Numbers]]:
+    """Rows in parts that do not grow beyond `CHUNK_ROWS`, as far as single rows allow."""
+    if frame.rows == 1:
+        if sources[0] >= 0:
+            yield frame, sources
+        return
+    if sources.min() < 0:
+        frame, sources = frame.keep(sources >= 0), sources[sources >= 0]
+    total = np.cumsum(known.degrees(sources)) if frame.rows else sources
+    if not len(total) or total[-1] <= CHUNK_ROWS:
+        if frame.rows:
+            yield frame, sources
+        return
+    start = 0
+    while start < frame.rows:
+        before = int(total[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(total, before + CHUNK_ROWS, side="right")))
+        yield frame.slice(start, stop), sources[start:stop]
+        start = stop
+
+
+def _walks(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
+    for start in range(0, frame.rows, _WALK_SOURCES):
+        part = sources[start : start + _WALK_SOURCES]
+        rows, targets = walks(step.hop, part, run)
+        if len(rows):
+            yield frame.take(rows + start).with_columns(**{step.target: targets})
+
+
+def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
+    """Nodes within the bounds of a hop: index of the source, node."""
+    there = sources >= 0
+    if not there.all():
+        kept = np.flatnonzero(there)
+        rows, targets = walks(hop, sources[kept], run)
+        return kept[rows], targets
+    if looks_up(run, hop, len(sources), hop.maximum):
+        return walk(sources, hop.minimum, hop.maximum, lambda nodes: look_up(run, hop, nodes).expand(nodes))
+    if run.trace is not None:
+        run.trace.note("adjacency")
+    adjacency = run.view.edges(hop.edge).adjacency(hop.direction)
+    if len(sources) == 1 and sources[0] < adjacency.nodes:
+        nodes = max(adjacency.nodes, len(run.view.nodes(hop.target_type).numbering))
+        found = walk_from_one(int(sources[0]), hop.minimum, hop.maximum, nodes, adjacency.reached, _padded(adjacency, nodes))
+        return np.zeros(len(found), np.int64), found
+    distinct, inverse = np.unique(sources, return_inverse=True)
+    if len(distinct) < len(sources):
+        rows, targets = walk(distinct, hop.minimum, hop.maximum, adjacency.expand)
+        per_source = np.searchsorted(rows, np.arange(len(distinct) + 1))
+        index, places = _spread(per_source, inverse)
+        return index, targets[places]
+    return walk(sources, hop.minimum, hop.maximum, adjacency.expand)
+
+
+def _spread(starts: Numbers, which: Numbers) -> tuple[Numbers, Numbers]:
+    counts = starts[which + 1] - starts[which]
+    ends = np.cumsum(counts)
+    places = np.arange(int(counts.sum())) + np.repeat(starts[which] - (ends - counts), counts)
+    return np.repeat(np.arange(len(which)), counts), places
+
+
+def _padded(adjacency: Adjacency, nodes: int) -> Mask | None:
+    loops = adjacency.loops
+    if loops is None or len(loops) == nodes:
+        return loops
+    found = np.zeros(nodes, np.bool_)
+    found[: len(loops)] = loops
+    return found
+
+
+def _edges(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
+    assert step.edge_variable is not None
+    rows, edges, others = edges_of(step.hop, sources, run)
+    for start in range(0, len(rows), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        yield frame.take(rows[part]).with_columns(**{step.edge_variable: edges[part], step.target: others[part]})
+
+
+def edges_of(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers, Numbers]:
+    """Every edge of each node, a self-loop once: index of the source, edge row, node at the other end."""
+    parts: list[tuple[Numbers, Numbers, Numbers]] = []
+    ways = (HopDirection.OUT, HopDirection.IN) if hop.direction is HopDirection.BOTH else (hop.direction,)
+    for way in ways:
+        rows, edges, others = _edges_one_way(hop, way, sources, run)
+        if len(parts) == 1:  # seen from the other side a self-loop is the same edge again
+            fresh = others != sources[rows]
+            rows, edges, others = rows[fresh], edges[fresh], others[fresh]
+        parts.append((rows, edges, others))
+    if len(parts) == 1:
+        return parts[0]
+    rows, edges, others = (np.concatenate([p[i] for p in parts]) for i in range(3))
+    order = np.argsort(rows, kind="stable")
+    return rows[order], edges[order], others[order]
+
+
+def _edges_one_way(hop: st.Hop, way: HopDirection, sources: Numbers, run: Run) -> tuple[Numbers, Numbers, Numbers]:
+    known = run.view.edges(hop.edge)
+    if run.traversal is Traversal.BTREE or (run.traversal is Traversal.AUTO and cost.choose_lookup(known, way, len(sources), 1)):
+        if run.trace is not None:
+            run.trace.note("index")
+        nodes = np.unique(sources[sources >= 0])
+        near, far, edges = known.look_up(nodes, way, positions=True)
+        order = np.lexsort([edges, near])
+        near, far, edges = near[order], far[order], edges[order]
+        starts = np.searchsorted(near, np.append(nodes, np.iinfo(np.int64).max))
+        index = np.flatnonzero(sources >= 0)
+        rows, places = _spread(starts, np.searchsorted(nodes, sources[index]))
+        return index[rows], edges[places], far[places]
+    if run.trace is not None:
+        run.trace.note("adjacency")
+    rows, found, others = known.edge_lists(way).expand(sources)
+    return rows, found.astype(np.int64), others.astype(np.int64)
+
+
+def close(step: st.Close, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> Iterator[Frame]:
+    """Rows whose two nodes a hop connects."""
+    hop = step.hop
+    what = f"closing {step.source} {hop} {step.target}"
+    for frame in frames:
+        run.budget.check(what)
+        scope = Scope(run, frame, bindings)
+        sources = scope.nodes_of(step.source, hop.source_type)
+        targets = scope.nodes_of(step.target, hop.target_type)
+        if hop.maximum < hop.minimum:
+            continue
+        if step.edge_variable is not None:
+            rows, edges, others = edges_of(hop, sources, run)
+            kept = others == targets[rows]
+            found = frame.take(rows[kept]).with_columns(**{step.edge_variable: edges[kept]})
+        elif hop.single:
+            there = (sources >= 0) & (targets >= 0)
+            connected = np.zeros(frame.rows, np.bool_)
+            connected[there] = stepper(run, hop, sources[there], hops=1).connects(sources[there], targets[there])
+            found = frame.keep(connected)
+        else:
+            found = frame.keep(_reaches(hop, sources, targets, run))
+        if found.rows:
+            yield found
+
+
+def _reaches(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:
+    reached = np.zeros(len(sources), np.bool_)
+    for start in range(0, len(sources), _WALK_SOURCES):
+        rows, nodes = walks(hop, sources[start : start + _WALK_SOURCES], run)
+        hit = nodes == targets[rows + start]
+        reached[rows[hit] + start] = True
+    return reached
+
+
+def exists(step: st.Exists, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> Iterator[Frame]:
+    """Rows whose node has an edge (or has none)."""
+    hop = step.hop
+    for frame in frames:
+        run.budget.check("asking for edges")
+        sources = Scope(run, frame, bindings).nodes_of(step.source, hop.source_type)
+        there = sources >= 0
+        has = np.zeros(frame.rows, np.bool_)
+        if there.all():
+            has = stepper(run, hop, sources, hops=1).degrees(sources) > 0
+        elif there.any():
+            has[there] = stepper(run, hop, sources[there], hops=1).degrees(sources[there]) > 0
+        kept = frame.keep(~has if step.negated else has)
+        if kept.rows:
+            yield kept

@@ -1,0 +1,50 @@
+"""Conditions that storage can answer: structured filters for the columns that have an index."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog import logical as lg
+from omnigraph.engine.evaluate import constant
+from omnigraph.engine.nodes import Nodes
+from omnigraph.engine.run import Run
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.types import Scalar
+
+LEAST_ROWS = 50_000
+"""Below this many nodes reading the column is as quick as asking the index."""
+
+
+def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Run) -> pc.Expression | None:
+    """A filter for one condition that an index answers, if that is worth it: an equality on a column that is not in memory."""
+    if nodes.count < LEAST_ROWS or run.traversal.value == "csr":
+        return None
+    for condition in conditions:
+        match condition:
+            case lg.Compare(lg.PropertyValue(_, name, type_), lg.Comparator.EQ, other) | lg.Compare(
+                other, lg.Comparator.EQ, lg.PropertyValue(_, name, type_)
+            ) if isinstance(other, lg.Parameter | lg.Constant | lg.Now):
+                stored = nodes.stored
+                if type_.is_list or type_.is_vector or stored.has(name) or not stored.covers(name):
+                    continue
+                if stored.spent > stored.rows:  # asked often enough: have the column in memory
+                    continue
+                value = constant(other, run)
+                if value is None or isinstance(value, tuple):
+                    continue
+                if type_.scalar.is_integer and not (isinstance(value, int) and _fits(value, type_.scalar)):
+                    continue
+                arrow = arrow_type(type_)
+                physical = pa.int32() if pa.types.is_date32(arrow) else pa.int64() if pa.types.is_timestamp(arrow) else arrow
+                return pc.field(name) == pa.scalar(value, physical).cast(arrow)
+            case _:
+                continue
+    return None
+
+
+def _fits(value: int, scalar: Scalar) -> bool:
+    from omnigraph.model.types import INTEGER_RANGES
+
+    low, high = INTEGER_RANGES[scalar]
+    return low <= value <= high

@@ -1,0 +1,1 @@
+"""From the pipeline of a checked read to the steps that answer it."""

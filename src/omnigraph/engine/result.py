@@ -1,0 +1,175 @@
+"""What a query gives back.
+
+r.rows            list of dicts, plain Python values         r.to_arrow()  r.to_pandas()  r.to_polars()  r.to_json()
+r.columns         names, in the order of the return block    print(r)      a table
+for row in r: …   len(r)                                     in a notebook: an HTML table
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from omnigraph.engine.column import Vec, concat
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+SHOWN_ROWS = 50
+"""Rows a table shows in a terminal or a notebook; the rest is counted."""
+
+_WIDEST = 60
+
+
+class Result:
+    """The rows of one query, read from one commit."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        types: Sequence[pa.DataType],
+        parts: list[list[Vec]],
+        *,
+        query_name: str,
+        graph_commit_id: str,
+        branch: str | None,
+        snapshot: str | None,
+    ) -> None:
+        self.columns: list[str] = list(names)
+        self.query_name = query_name
+        self.graph_commit_id = graph_commit_id
+        """Commit the rows were read from."""
+        self.branch = branch
+        self.snapshot = snapshot
+        self._types = list(types)
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(len(part[0]) for part in self._parts if part)
+
+    @property
+    def row_count(self) -> int:
+        return len(self)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row as a dict. Of two columns with one name the later one counts."""
+        found: list[dict[str, Any]] = []
+        names = self.columns
+        for part in self._parts:
+            values = [_python(vec) for vec in part]
+            found += [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        return found
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        return self.rows[place]
+
+    def one(self) -> dict[str, Any] | None:
+        """The first row, or None."""
+        return self.rows[0] if len(self) else None
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table, columns in order."""
+        if not self._parts:
+            return pa.Table.from_arrays([pa.array([], t) for t in self._types], names=self.columns)
+        arrays = [concat([part[i] for part in self._parts]).to_arrow() for i in range(len(self.columns))]
+        return pa.Table.from_arrays(arrays, names=self.columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame (needs pandas)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars DataFrame (needs polars)."""
+        import polars
+
+        found = polars.from_arrow(self.to_arrow())
+        assert isinstance(found, polars.DataFrame)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer in the form programs exchange: values as JSON has them."""
+        answer: dict[str, Any] = {
+            "query_name": self.query_name,
+            "target": {"branch": self.branch, "snapshot": self.snapshot},
+            "row_count": len(self),
+        }
+        if self.columns:
+            answer["columns"] = self.columns
+        answer["rows"] = [{name: wire(row[name]) for name in sorted(row)} for row in self.rows]
+        answer["graph_commit_id"] = self.graph_commit_id
+        return answer
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+    def __repr__(self) -> str:
+        return self.to_table()
+
+    def to_table(self, limit: int = SHOWN_ROWS) -> str:
+        """The first rows as a table for people."""
+        shown = [[_cell(row[name]) for name in self.columns] for row in self.rows[:limit]]
+        numeric = [all(isinstance(row[n], int | float) or row[n] is None for row in self.rows[:limit]) for n in self.columns]
+        widths = [max([len(name), *(len(line[i]) for line in shown)]) for i, name in enumerate(self.columns)]
+        lines = ["  ".join(name.ljust(w) for name, w in zip(self.columns, widths, strict=True)).rstrip()]
+        lines.append("  ".join("─" * w for w in widths))
+        for line in shown:
+            cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True))
+            lines.append("  ".join(cells).rstrip())
+        lines.append(_summary(len(self), len(shown)))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(row[name]))}</td>" for name in self.columns) + "</tr>"
+            for row in self.rows[:SHOWN_ROWS]
+        )
+        summary = html.escape(_summary(len(self), min(len(self), SHOWN_ROWS)))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{summary}</p>"
+
+
+def _summary(rows: int, shown: int) -> str:
+    text = "1 row" if rows == 1 else f"{rows:,} rows"
+    return text if shown == rows else f"{text}, the first {shown} shown"
+
+
+def _cell(value: object) -> str:
+    text = "·" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = text.replace("\n", "⏎")
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def _python(vec: Vec) -> list[Any]:
+    try:
+        return vec.to_pylist()
+    except (OverflowError, ValueError):  # a date beyond Python's calendar: the raw number is all there is
+        assert vec.plain is not None
+        return [v if ok else None for v, ok in zip(vec.plain.tolist(), vec.is_valid().tolist(), strict=True)]
+
+
+def wire(value: object) -> object:
+    """A value as JSON has it."""
+    match value:
+        case datetime():
+            return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+        case date():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [wire(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,44 @@
+"""One query while it runs: its view, its values, its limits, and what it notes down for `explain`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from omnigraph.engine.budget import Budget
+from omnigraph.engine.parameters import Value
+from omnigraph.engine.view import View
+
+if TYPE_CHECKING:
+    from omnigraph.engine.search import Search
+    from omnigraph.engine.trace import Trace
+
+
+class Traversal(Enum):
+    """How hops are made. Both ways give the same rows; tests force one."""
+
+    AUTO = "auto"
+    CSR = "csr"
+    BTREE = "btree"
+
+
+@dataclass
+class Run:
+    """What operators are handed."""
+
+    view: View
+    parameters: dict[str, Value]
+    now_ms: int
+    budget: Budget = field(default_factory=Budget)
+    traversal: Traversal = Traversal.AUTO
+    trace: Trace | None = None
+    embedder: object | None = None
+
+    @cached_property
+    def search(self) -> Search:
+        """Text and vector search in this view; what it found is kept until the query ends."""
+        from omnigraph.engine.search import Search
+
+        return Search(self)

@@ -1,0 +1,104 @@
+"""Postings: which rows of some stored text contain a term, and how often.
+
+A segment holds the terms of rows that were read together, in row order:
+
+    rows      "wolf plum wolf"    "plum"    –         tokens   0 1 0 1          terms   wolf 0, plum 1
+                                                      owner    0 0 0 1          lengths 3 1 0
+
+For the first few terms asked for, `tokens` is read through. After that it is sorted by term, once, and a term is a slice. So a
+single question to a large column costs no sort, and many questions cost one.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.column import Array, Mask
+from omnigraph.engine.search.edits import Lexicon
+from omnigraph.engine.text import analysed
+
+READ_THROUGH: Final = 4
+"""Terms looked for by reading through before tokens are sorted: sorting costs as much as some dozens of them."""
+
+Rows = np.ndarray[tuple[int], np.dtype[Any]]
+
+
+class Segment:
+    """The terms of some rows. Safe from any thread."""
+
+    def __init__(self, texts: pa.StringArray) -> None:
+        found = analysed(texts)
+        self.rows = len(texts)
+        self.terms = found.terms
+        self.lengths: Rows = np.diff(found.starts).astype(np.int32)
+        self.there: Mask | None = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else None
+        """Rows that have a text; None: all."""
+        self._size = len(found.tokens)
+        self._unsorted: tuple[Rows, Rows] | None = (
+            found.tokens,
+            np.repeat(np.arange(self.rows, dtype=np.int32), self.lengths),
+        )
+        self._sorted: tuple[Rows, Rows] | None = None
+        self._asked = 0
+        self._lock = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return (4 if self._unsorted is None else 8) * self._size + 5 * self.rows + 300 * len(self.terms)
+
+    def find(self, term: str) -> tuple[Rows, Rows]:
+        """Rows with a term, ascending, and how often each has it."""
+        code = self.terms.get(term)
+        if code is None:
+            return _NOTHING, _NOTHING
+        owner = self._with(code)
+        first = np.empty(len(owner), np.bool_)
+        first[:1] = True
+        np.not_equal(owner[1:], owner[:-1], out=first[1:])
+        starts = np.flatnonzero(first)
+        return owner[starts], np.diff(np.append(starts, len(owner)))
+
+    def near(self, term: str, edits: int) -> Rows:
+        """Rows with a term that is at most so many edits away; some of them several times."""
+        codes = self._lexicon.near(term, edits).tolist()
+        return np.concatenate([self._with(code) for code in codes]) if codes else _NOTHING
+
+    def _with(self, code: int) -> Rows:
+        """The row of every token of a term, ascending."""
+        unsorted = self._unsorted
+        if unsorted is not None:
+            self._asked += 1
+            if self._asked <= READ_THROUGH:
+                tokens, owner = unsorted
+                read: Rows = owner[tokens == code]
+                return read
+            with self._lock:
+                if self._sorted is None:
+                    self._sorted = _by_term(*unsorted, len(self.terms))
+                self._unsorted = None
+        assert self._sorted is not None
+        starts, owner = self._sorted
+        found: Rows = owner[starts[code] : starts[code + 1]]
+        return found
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return Lexicon(list(self.terms))
+
+
+_NOTHING: Rows = np.empty(0, np.int32)
+
+
+def _by_term(tokens: Array, owner: Rows, terms: int) -> tuple[Rows, Rows]:
+    """Owners of tokens, sorted by term and then by row; and where each term begins."""
+    order = np.argsort((tokens & 0xFFFF).astype(np.uint16), kind="stable")  # numpy sorts 16 bits by radix
+    if terms > 1 << 16:
+        order = order[np.argsort((tokens[order] >> 16).astype(np.uint16), kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(tokens, minlength=terms))])
+    return starts, owner[order]

@@ -1,0 +1,235 @@
+"""A pinned table with the columns that were read of it kept in memory.
+
+A column of a pin is read at most once. When an older pin of the same table has it, only the rows that came since are read:
+pieces that both pins share are copied, deleted rows are left out (`omnigraph.storage.rows` says how pins compare).
+
+    table.column("age")          the whole column, in row order
+    table.values("age", rows)    a few rows: from the kept column, else straight from the table
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.column import Column
+from omnigraph.engine.memory import Key, Memory
+from omnigraph.engine.numbering import Numbers
+from omnigraph.storage.changes import TableState
+from omnigraph.storage.rows import Piece, found, offsets, pieces, read_pieces, take
+from omnigraph.storage.tables import Table, Tables
+
+T = TypeVar("T")
+
+_REMEMBERED_PINS = 8
+
+TAKE_COST = 100
+"""Rows of a column that can be read in the time it takes to fetch one row by position."""
+
+
+class Ancestors:
+    """Pins of each table that were read lately: where columns of a new pin can be copied from."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, OrderedDict[int, Stored]] = {}
+        self._lock = Lock()
+
+    def add(self, stored: Stored) -> None:
+        """Remember a pin."""
+        with self._lock:
+            pins = self._known.setdefault(stored.location, OrderedDict())
+            pins[stored.pin] = stored
+            pins.move_to_end(stored.pin)
+            while len(pins) > _REMEMBERED_PINS:
+                pins.popitem(last=False)
+
+    def known(self, location: str, pin: int) -> Stored | None:
+        """A pin that is remembered."""
+        with self._lock:
+            return self._known.get(location, OrderedDict()).get(pin)
+
+    def of(self, stored: Stored) -> list[Stored]:
+        """Other pins of the same table, youngest first."""
+        with self._lock:
+            return [s for pin, s in reversed(self._known.get(stored.location, OrderedDict()).items()) if pin != stored.pin]
+
+
+class Stored:
+    """One pinned table."""
+
+    def __init__(self, tables: Tables, state: TableState, memory: Memory, ancestors: Ancestors) -> None:
+        self._tables = tables
+        self._memory = memory
+        self._ancestors = ancestors
+        self.state = state
+        self.spent = 0
+        """Rows fetched one by one so far, in units of rows of a whole column: what reading the column would have saved."""
+        self.derived: dict[str, Any] = {}
+        """What else was made of this pin and lives as long as it is remembered."""
+
+    @property
+    def location(self) -> str:
+        return self.state.location
+
+    @property
+    def pin(self) -> int:
+        return self.state.pin
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.state.rows
+
+    @property
+    def table(self) -> Table:
+        return self._tables.open(self.state)
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        return pieces(self.table)
+
+    def covers(self, column: str) -> bool:
+        """Whether an index finds rows by this column without reading through many."""
+        return any(i.column == column and i.covered >= self.state.fragments for i in self.state.indexes)
+
+    # ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def has(self, name: str) -> bool:
+        """Whether a column is in memory."""
+        return self._memory.peek(self._key(name)) is not None
+
+    def column(self, name: str) -> Column:
+        """A whole column."""
+        found: Column | None = self._memory.get(self._key(name))
+        if found is None:
+            parts = self.assembled(
+                lambda other: other._memory.peek(other._key(name)),
+                lambda column, start, rows: column.arrow.slice(start, rows),
+                lambda part, kept: part.take(pa.array(kept)),
+                lambda chosen: _whole(read_pieces(self.table, chosen, [name])[name]),
+            )
+            found = Column(_joined(parts, self.table.schema.field(name).type))
+            self._memory.put(self._key(name), found, found.nbytes)
+            self.remember()
+        return found
+
+    def other_pin(self, pin: int, known: tuple[Piece, ...]) -> Stored:
+        """The same table at another pin, of which it is known what it is made of."""
+        rows = sum(piece.rows for piece in known)
+        other = Stored(self._tables, replace(self.state, pin=pin, rows=rows, fragments=len(known)), self._memory, self._ancestors)
+        other.__dict__["pieces"] = known
+        return other
+
+    def remember(self) -> None:
+        """Let later pins of this table copy from this one."""
+        self._ancestors.add(self)
+
+    def values(self, name: str, rows: Numbers) -> pa.Array | Column:
+        """A column, or the values of a few rows of it in the order asked for, whichever is the cheaper way to have them."""
+        if self.has(name) or not self.prefers_fetching(len(rows)):
+            return self.column(name)
+        self.spent += len(rows) * TAKE_COST
+        return _whole(take(self.table, rows, [name])[name])
+
+    def prefers_fetching(self, rows: int) -> bool:
+        """Whether some rows are better fetched one by one than by reading everything."""
+        return self.spent + (rows + 1) * TAKE_COST < self.rows
+
+    def _key(self, name: str) -> Key:
+        return (self.location, self.pin, "column", name)
+
+    # ── what pins share ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def assembled(
+        self,
+        source: Callable[[Stored], T | None],
+        slice_: Callable[[T, int, int], pa.Array],
+        keep: Callable[[pa.Array, Numbers], pa.Array],
+        read: Callable[[Sequence[Piece]], pa.Array],
+    ) -> list[pa.Array]:
+        """Something that has a value per row, in parts: copied from another pin where it can be, read where it must be."""
+        for other in self._ancestors.of(self):
+            kept = source(other)
+            if kept is not None:
+                return self._extended(other, kept, slice_, keep, read)
+        return [read(self.pieces)] if self.pieces else []
+
+    def _extended(
+        self,
+        other: Stored,
+        kept: T,
+        slice_: Callable[[T, int, int], pa.Array],
+        keep: Callable[[pa.Array, Numbers], pa.Array],
+        read: Callable[[Sequence[Piece]], pa.Array],
+    ) -> list[pa.Array]:
+        starts: dict[tuple[str, ...], tuple[int, Piece]] = {}
+        position = 0
+        for piece in other.pieces:
+            starts[piece.files] = (position, piece)
+            position += piece.rows
+        parts: list[pa.Array] = []
+        unread: list[Piece] = []
+
+        def read_waiting() -> None:
+            if unread:
+                parts.append(read(tuple(unread)))
+                unread.clear()
+
+        for piece in self.pieces:
+            known = starts.get(piece.files)
+            if known is None:
+                unread.append(piece)
+                continue
+            read_waiting()
+            start, old = known
+            if piece.holds_the_same_as(old):
+                parts.append(slice_(kept, start, old.rows))
+                continue
+            before, after = offsets(other.table, old), offsets(self.table, piece)
+            where = np.searchsorted(before, after)
+            if (where >= len(before)).any() or (before[where] != after).any():
+                unread.append(piece)  # rows that were deleted there live here: the other pin is younger
+                continue
+            parts.append(keep(slice_(kept, start, old.rows), where))
+        read_waiting()
+        return parts
+
+    def positions(self, addresses: Numbers) -> Numbers:
+        """Positions of rows from their addresses (piece number in the upper half, offset in the lower)."""
+        places = np.empty(len(addresses), np.int64)
+        number, offset = addresses >> 32, addresses & 0xFFFF_FFFF
+        start = 0
+        for piece in self.pieces:
+            where = number == piece.number
+            if where.any():
+                inside = offset[where]
+                if piece.deletions is not None:
+                    inside = np.searchsorted(offsets(self.table, piece), inside)
+                places[where] = start + inside
+            start += piece.rows
+        return places
+
+    def found(self, where: pc.Expression, columns: Sequence[str], *, positions: bool = True) -> tuple[Numbers, pa.Table]:
+        """Positions of the rows a filter keeps, found through an index if there is one, and some of their columns."""
+        addresses, rows = found(self.table, columns, where)
+        return self.positions(addresses) if positions else addresses, rows
+
+
+def _whole(values: pa.ChunkedArray) -> pa.Array:
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    return values.combine_chunks() if values.num_chunks else pa.array([], values.type)
+
+
+def _joined(parts: list[pa.Array], type_: pa.DataType) -> pa.Array:
+    if len(parts) == 1:
+        return parts[0]
+    return pa.concat_arrays(parts) if parts else pa.array([], type_)

@@ -1,0 +1,243 @@
+"""The tail of a query: from rows of bindings to rows of values.
+
+    group → distinct → order → offset, limit            whichever of them the query has
+
+Without grouping, order or ranking the result streams: a frame comes in, its rows go out, and the query ends as soon as the limit
+is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from omnigraph.catalog import logical as lg
+from omnigraph.catalog.lower import HELPER
+from omnigraph.engine.column import Array, Vec
+from omnigraph.engine.evaluate import Scope, constant, vector
+from omnigraph.engine.frame import Binding, EdgeBinding, Frame, concat
+from omnigraph.engine.grouping import codes_of, combined, groups_of
+from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.operators.aggregate import aggregate
+from omnigraph.engine.ordering import order, sort_key, sort_keys
+from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.build import NAMELESS
+from omnigraph.engine.run import Run
+from omnigraph.errors import QueryError
+from omnigraph.language.gq.tree import Direction
+
+DEFAULT_K = 60
+"""The constant of reciprocal rank fusion where the query gives none."""
+
+
+def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Vec]]:
+    """The result in parts, each a list of columns."""
+    tail = plan.tail
+    if tail.aggregates:
+        if tail.arms:
+            frames = iter([_ranked(plan, _whole(frames, run, plan), run)])
+        columns = aggregate(tail, frames, run, plan.bindings)
+        yield _ordered_columns(tail, _once(columns) if tail.distinct else columns)
+    elif tail.distinct:
+        whole = _whole(frames, run, plan)
+        if tail.arms:
+            whole = _ranked(plan, whole, run)
+        yield _ordered_columns(tail, _once(_projected(tail, whole, run, plan.bindings)))
+    elif tail.order or tail.arms:
+        whole = _whole(frames, run, plan)
+        if tail.arms:
+            chosen = _ranked(plan, whole, run)
+            stop = chosen.rows if tail.limit is None else min(chosen.rows, tail.offset + tail.limit)
+            chosen = chosen.slice(min(tail.offset, stop), stop)
+        else:
+            chosen = whole.take(_sorted(plan, whole, run))
+        yield _projected(tail, chosen, run, plan.bindings)
+    else:
+        yield from _streamed(plan, frames, run)
+
+
+def _once(columns: list[Vec]) -> list[Vec]:
+    """Each row once, where it is first seen."""
+    if not len(columns[0]):
+        return columns
+    first = groups_of(combined([codes_of(c) for c in columns])).first
+    return [c.take(first) for c in columns]
+
+
+def _whole(frames: Iterator[Frame], run: Run, plan: st.Plan) -> Frame:
+    parts: list[Frame] = []
+    held = 0
+    for frame in frames:
+        parts.append(frame)
+        held += frame.nbytes
+        run.budget.hold(held, "collecting rows to order them")
+        run.budget.check("collecting rows to order them")
+    if parts:
+        return concat(parts)
+    return Frame(0, {name: np.empty(0, np.int64) for name in (*plan.bindings, *(a.column for a in plan.tail.arms))})
+
+
+def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Vec]]:
+    tail = plan.tail
+    skip, left = tail.offset, tail.limit
+    if left == 0:
+        return
+    for frame in frames:
+        if frame.weight is not None:
+            frame = Frame(frame.rows, frame.columns).take(np.repeat(np.arange(frame.rows), frame.weight))
+        if skip:
+            skipped = min(skip, frame.rows)
+            skip -= skipped
+            frame = frame.slice(skipped, frame.rows)
+        if left is not None and frame.rows > left:
+            frame = frame.slice(0, left)
+        if frame.rows:
+            yield _projected(tail, frame, run, plan.bindings)
+        if left is not None:
+            left -= frame.rows
+            if left <= 0:
+                return
+
+
+def _projected(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding]) -> list[Vec]:
+    scope = Scope(run, frame, bindings)
+    by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
+    return [vector(_meant(p.expression, by_alias), scope) for p in tail.projections]
+
+
+def _meant(expression: lg.Expression, by_alias: dict[str, lg.Expression]) -> lg.Expression:
+    if isinstance(expression, lg.Column):
+        found = by_alias.get(expression.name)
+        if found is None:
+            raise QueryError(f"alias `{expression.name}` not found", hint="Order by an alias of the return block, or a property.")
+        return found
+    return expression
+
+
+def _sorted(plan: st.Plan, frame: Frame, run: Run) -> Numbers:
+    """Rows in the order the query asks for, within its limits."""
+    tail = plan.tail
+    scope = Scope(run, frame, plan.bindings)
+    by_alias = {p.alias: p.expression for p in reversed(tail.projections) if p.alias is not None}
+    keys: list[Array] = []
+    for key in tail.order:
+        vec = vector(_meant(key.expression, by_alias), scope)
+        keys += sort_keys(vec, descending=key.direction is Direction.DESC)
+    wanted = None if tail.limit is None else tail.offset + tail.limit
+    found = order(keys, lambda rows: tie_breakers(frame.take(rows), run, plan.bindings), wanted)
+    return found[tail.offset :]
+
+
+def tie_breakers(frame: Frame, run: Run, bindings: dict[str, Binding]) -> Sequence[Array]:
+    """Ids of every entity of a row, by the name of its variable: what makes an order total."""
+    scope = Scope(run, frame, bindings)
+    names = sorted(name for name in frame.columns if name in bindings and not name.startswith((NAMELESS, HELPER)))
+    return [sort_key(scope.ids(name), descending=False) for name in names]
+
+
+def _ordered_columns(tail: st.Tail, columns: list[Vec]) -> list[Vec]:
+    """Finished rows in order, within the limits."""
+    rows = len(columns[0]) if columns else 0
+    stop = None if tail.limit is None else tail.offset + tail.limit
+    if not tail.order:
+        return [c.slice(min(tail.offset, rows), rows if stop is None else min(stop, rows)) for c in columns]
+    keys: list[Array] = []
+    for key in tail.order:
+        place = _result_column(tail, key.expression)
+        keys += sort_keys(columns[place], descending=key.direction is Direction.DESC)
+    found = order(keys, lambda chosen: [chosen], stop)[tail.offset :]
+    return [c.take(found) for c in columns]
+
+
+def _result_column(tail: st.Tail, expression: lg.Expression) -> int:
+    """Which column of the result a sort key means."""
+    for place, projection in enumerate(tail.projections):
+        if isinstance(expression, lg.Column):
+            if projection.alias == expression.name:
+                return place
+        elif projection.expression == expression:
+            return place
+    from omnigraph.engine.planning.render import expression_text
+
+    raise QueryError(
+        f"`{expression_text(expression)}` is not a column of the result",
+        hint="A query that groups is ordered by what it returns: add it to the return block, or use its alias.",
+    )
+
+
+# ── rankings ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ranked(plan: st.Plan, frame: Frame, run: Run) -> Frame:
+    """Rows in the order of a ranking, without those it leaves out."""
+    tail = plan.tail
+    for arm in tail.arms:
+        if arm.column in tail.late and frame.rows:
+            places = run.search.places(arm.ranking, Scope(run, frame, plan.bindings))
+            if tail.fusion is not None and tail.limit is not None and isinstance(arm.ranking, lg.Nearest):
+                places = np.where(places < tail.limit + tail.offset, places, -1)  # a nearest arm has as many as are returned
+            frame = frame.with_columns(**{arm.column: places})
+    if tail.fusion is not None:
+        return _fused(plan, frame, run)
+    frame = frame.keep(frame.columns[tail.arms[0].column] >= 0)
+    if not frame.rows:
+        return frame
+    return frame.take(order([frame.columns[tail.arms[0].column]], lambda rows: _in_group(plan, frame.take(rows), run), None))
+
+
+def _in_group(plan: st.Plan, frame: Frame, run: Run) -> Sequence[Array]:
+    """Order of the rows of one ranked node: by edges first, then by everything else."""
+    scope = Scope(run, frame, plan.bindings)
+    edges = [name for name in frame.columns if isinstance(plan.bindings.get(name), EdgeBinding)]
+    return [*(sort_key(scope.ids(name), descending=False) for name in edges), *tie_breakers(frame, run, plan.bindings)]
+
+
+def _fused(plan: st.Plan, frame: Frame, run: Run) -> Frame:
+    """Two rankings merged by reciprocal rank: nodes by score, all rows of each."""
+    tail = plan.tail
+    assert tail.fusion is not None
+    first, second = (arm.column for arm in tail.arms)
+    frame = frame.keep((frame.columns[first] >= 0) | (frame.columns[second] >= 0))
+    if not frame.rows:
+        return frame
+    given = DEFAULT_K if tail.fusion.k is None else constant(tail.fusion.k, run)
+    if not isinstance(given, int) or given <= 0:
+        raise QueryError("the k of `rrf` must be greater than zero")
+    identity = _fused_variable(tail.fusion)
+    nodes, place = np.unique(frame.columns[identity], return_inverse=True)
+    score = np.zeros(len(nodes))
+    ranks = []
+    for column in (first, second):
+        best = np.full(len(nodes), np.iinfo(np.int64).max)
+        there = frame.columns[column] >= 0
+        np.minimum.at(best, place[there], frame.columns[column][there])
+        rank = _dense(best)
+        ranks.append(rank)
+        found = best < np.iinfo(np.int64).max
+        score[found] += 1.0 / (given + rank[found] + 1)
+    run.search.remember(tail.fusion, nodes, score)
+    by_score = np.lexsort([ranks[1], ranks[0], -score])
+    final = np.empty(len(nodes), np.int64)
+    final[by_score] = np.arange(len(nodes))
+    if tail.limit is not None:
+        kept = final[place] < tail.limit + tail.offset
+        frame, place = frame.keep(kept), place[kept]
+    rank_of_row = final[place]
+    return frame.take(order([rank_of_row], lambda rows: _in_group(plan, frame.take(rows), run), None))
+
+
+def _dense(best: Array) -> Array:
+    """Places among those that have one, from 0; those that have none come last."""
+    order_ = np.argsort(best, kind="stable")
+    ordered = best[order_]
+    steps = np.concatenate([[0], np.cumsum(ordered[1:] != ordered[:-1])])
+    found = np.empty(len(best), np.int64)
+    found[order_] = steps
+    return found
+
+
+def _fused_variable(fusion: lg.Fusion) -> str:
+    field = fusion.first.field
+    assert isinstance(field, lg.PropertyValue)
+    return field.variable

@@ -1,0 +1,115 @@
+"""A change of a graph, as a value: per type, rows that come or change and entities that go.
+
+Whoever wants to change something (a mutation, a load, a merge) says it in this form; validation and commit know no other.
+
+    Delta(Person, rows=3 new images, removed=("bob",))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.columns import columns_of
+from omnigraph.engine.column import Mask, to_mask
+from omnigraph.engine.view import table_key
+
+NO_IDS = pa.array([], pa.string())
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What happens to one type."""
+
+    type: NodeType | EdgeType
+    rows: pa.Table
+    """Images after the change, complete, each id once."""
+    removed: pa.Array = field(default_factory=lambda: NO_IDS)
+    """Ids of entities that go. None of them is among the rows."""
+    replaces_all: bool = False
+    """The rows become the whole content."""
+    fresh: bool = False
+    """Every id was made for this change: none can exist."""
+    must_be_new: bool = False
+    """An id that exists is a conflict."""
+    places: tuple[tuple[str, int], ...] = ()
+    """File and line of each row, where it came from one."""
+
+    @property
+    def key(self) -> str:
+        return table_key(self.type)
+
+    @property
+    def is_node(self) -> bool:
+        return isinstance(self.type, NodeType)
+
+    @cached_property
+    def ids(self) -> pa.Array:
+        """Ids of the rows."""
+        return whole(self.rows["id"])
+
+    @cached_property
+    def touched(self) -> pa.Array:
+        """Ids of everything that is not as it was."""
+        return pa.concat_arrays([self.ids, self.removed]) if len(self.removed) else self.ids
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.replaces_all and self.rows.num_rows == 0 and len(self.removed) == 0
+
+    def column(self, name: str) -> pa.Array:
+        """One column of the rows."""
+        return whole(self.rows[name])
+
+    def place(self, row: int) -> tuple[str | None, int | None]:
+        """Where a row was written, if that is known."""
+        return self.places[row] if self.places else (None, None)
+
+
+class ChangeSet:
+    """What happens to a graph, by type."""
+
+    def __init__(self, deltas: Iterable[Delta]) -> None:
+        self._deltas = {delta.type.name if delta.is_node else f"edge {delta.type.name}": delta for delta in deltas}
+
+    def __iter__(self) -> Iterator[Delta]:
+        return iter(self._deltas.values())
+
+    def node(self, name: str) -> Delta | None:
+        """What happens to a node type."""
+        return self._deltas.get(name)
+
+    def edge(self, name: str) -> Delta | None:
+        """What happens to an edge type."""
+        return self._deltas.get(f"edge {name}")
+
+    @property
+    def is_empty(self) -> bool:
+        return all(delta.is_empty for delta in self)
+
+
+def no_rows(type_: NodeType | EdgeType) -> pa.Table:
+    """An empty table of a type."""
+    return columns_of(type_).empty_table()
+
+
+def whole(values: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece."""
+    if isinstance(values, pa.Array):
+        return values
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    return values.combine_chunks() if values.num_chunks else pa.array([], values.type)
+
+
+def among(values: pa.Array, known: pa.Array) -> Mask:
+    """Which values are among some others."""
+    if not len(known) or not len(values):
+        return np.zeros(len(values), np.bool_)
+    return to_mask(pc.is_in(values, value_set=known))

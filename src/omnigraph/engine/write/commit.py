@@ -1,0 +1,102 @@
+"""From a validated change to a commit.
+
+Rows are written once. If somebody else commits in between, the publisher applies the change on top of that, without writing rows
+again; and if what they changed is something validation relied on, the set rules are asked again, against the graph as it is then.
+So two writers can never break a constraint together that neither breaks alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.write.changeset import ChangeSet, Delta
+from omnigraph.engine.write.committed import stored_of
+from omnigraph.engine.write.validate import relied_on, set_violations, violations
+from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.errors import ReadSetChanged
+from omnigraph.storage.changes import Append, Change, Delete, Overwrite, Upsert
+from omnigraph.storage.graph_store import Snapshot
+from omnigraph.storage.lineage import Commit, OpClass
+from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.plan import PlannedChange, PublishPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is to be written on a commit besides its changes."""
+
+    operation: str
+    actor: str | None = None
+    message: str | None = None
+    expected_head: str | None = None
+    merged_parent: str | None = None
+    carried: tuple[Commit, ...] = ()
+    strict: frozenset[str] = frozenset()
+    """Tables that were searched: the change is void if somebody else changes them meanwhile."""
+    even_if_empty: bool = False
+
+
+def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, intent: Intent) -> Commit | None:
+    """Validate a change and publish it. None when there is nothing to change."""
+    if changes.is_empty and not intent.even_if_empty:
+        return None
+    refuse(violations(changes, view))
+    planned = tuple(PlannedChange(d.key, _change(d, view)) for d in changes if not d.is_empty)
+    plan = PublishPlan(
+        OpClass.LOGICAL,
+        intent.operation,
+        view.snapshot.commit,
+        planned,
+        read_set=intent.strict,
+        expected_head=intent.expected_head,
+        actor=intent.actor,
+        message=intent.message,
+        merged_parent=intent.merged_parent,
+        carried=intent.carried,
+    )
+    return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes))
+
+
+def _change(delta: Delta, view: View) -> Change:
+    table = stored_of(view, delta.type).table
+    if delta.replaces_all:
+        return Overwrite(table.write(delta.rows))
+    if delta.rows.num_rows == 0:
+        return Delete(tuple(delta.removed.to_pylist()))
+    written = table.write(delta.rows)
+    if delta.fresh and not len(delta.removed):
+        return Append(written)
+    if delta.must_be_new and not len(delta.removed):
+        return Append(written, tuple(delta.ids.to_pylist()))
+    return Upsert(written, tuple(delta.touched.to_pylist()))
+
+
+class _Again:
+    """Asks the set rules again when the branch has moved in a way that matters."""
+
+    def __init__(self, workspace: Workspace, view: View, branch: str, changes: ChangeSet) -> None:
+        self._workspace, self._view, self._branch, self._changes = workspace, view, branch, changes
+        self._relied_on = relied_on(changes, view)
+
+    def __call__(self, state: ManifestState, between: Sequence[Commit]) -> None:
+        moved = {c.table for commit_ in between if commit_.op_class is OpClass.LOGICAL for c in commit_.changes}
+        if state.head.schema != self._view.snapshot.schema:
+            raise ReadSetChanged("the schema changed while the write was prepared", hint="Read the schema again and retry.")
+        if not moved & self._relied_on:
+            return
+        snapshot = Snapshot(self._branch, state.head.commit, state.head.schema, state.tables)
+        found = set_violations(self._changes, View(self._workspace, snapshot, self._view.catalog))
+        if any(_left_behind(v, self._changes) for v in found):
+            raise ReadSetChanged(
+                f"{found[0].message}: the edge was added while the write was prepared",
+                hint="Retry: the edge is then removed too.",
+            )
+        refuse(found)
+
+
+def _left_behind(violation: Violation, changes: ChangeSet) -> bool:
+    """Whether a violation is about an edge somebody else added to a node that this change removes."""
+    edge = changes.edge(violation.type)
+    return violation.rule == "endpoint" and (edge is None or violation.entity not in set(edge.ids.to_pylist()))

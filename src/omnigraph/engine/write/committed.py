@@ -1,0 +1,48 @@
+"""What is committed already, as validation asks for it: which ids exist, who holds a value, which edges touch a node.
+
+Every question is about a few keys and is answered through an index, or from memory when the graph is loaded. What a change
+itself replaces or removes does not count as committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.column import Mask
+from omnigraph.engine.stored import Stored
+from omnigraph.engine.view import View
+from omnigraph.engine.write.changeset import whole
+
+LOOKUP_KEYS = 8_192
+"""Most keys in one question to an index."""
+
+
+def stored_of(view: View, type_: NodeType | EdgeType) -> Stored:
+    """The committed rows of a type."""
+    return view.nodes(type_.name).stored if isinstance(type_, NodeType) else view.edges(type_.name).stored
+
+
+def existing(view: View, type_: NodeType | EdgeType, ids: pa.Array) -> Mask:
+    """Which ids exist."""
+    if not len(ids):
+        return np.zeros(0, np.bool_)
+    if isinstance(type_, NodeType):
+        return view.nodes(type_.name).find(ids) >= 0
+    found = rows_where(view, type_, "id", ids, ["id"])
+    return pc.is_in(ids, value_set=whole(found["id"])).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def rows_where(view: View, type_: NodeType | EdgeType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+    """Rows whose value in a column is among some."""
+    table = stored_of(view, type_).table
+    wanted = pc.unique(values)
+    wanted = wanted.filter(wanted.is_valid())
+    parts = [
+        table.read(columns, pc.field(column).isin(wanted.slice(at, LOOKUP_KEYS))) for at in range(0, len(wanted), LOOKUP_KEYS)
+    ]
+    return pa.concat_tables(parts) if parts else table.read(columns, limit=0)

@@ -1,0 +1,215 @@
+"""Mutations: statements in order, one commit in the end.
+
+    insert   a keyed node replaces the one with its key; everything else gets a fresh id
+    update   committed entities and those of earlier statements; never the key
+    delete   entities, and with a node every edge that touches it
+
+`where` compares one property; a missing value never fulfils it. What an update or delete searched is its read set: if somebody
+else changes that type meanwhile, the mutation is void and says so. Inserts are not: they are checked again against what came in
+between, and go through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog import logical as lg
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.keys import entity_id
+from omnigraph.engine.column import Vec
+from omnigraph.engine.evaluate import Scope, constant, holds
+from omnigraph.engine.frame import EdgeBinding, Frame, NodeBinding
+from omnigraph.engine.operators import run_steps
+from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.rules import key_lookup
+from omnigraph.engine.run import Run
+from omnigraph.engine.view import View, table_key
+from omnigraph.engine.write.changeset import ChangeSet, Delta, whole
+from omnigraph.engine.write.committed import rows_where, stored_of
+from omnigraph.engine.write.convert import stored
+from omnigraph.engine.write.rules import values
+from omnigraph.engine.write.staging import MutationStaging, Row
+from omnigraph.engine.write.violations import refuse
+from omnigraph.errors import ParameterError, UsageError
+from omnigraph.model.ids import IdSource
+from omnigraph.storage.rows import images
+
+_VARIABLE = "it"
+
+
+@dataclass
+class Outcome:
+    """What a mutation comes to, before it is committed."""
+
+    changes: ChangeSet
+    nodes: int = 0
+    edges: int = 0
+    searched: frozenset[str] = field(default_factory=frozenset)
+
+
+def stage(query: lg.MutationQuery, run: Run, ids: IdSource) -> Outcome:
+    """Run the statements against a view."""
+    mutation = _Mutation(run, ids)
+    for statement in query.statements:
+        mutation.run_statement(statement)
+    refuse([v for delta in mutation.staging.every_version() for v in values.check(delta)])
+    return Outcome(mutation.staging.changes(), mutation.nodes, mutation.edges, frozenset(mutation.searched))
+
+
+class _Mutation:
+    def __init__(self, run: Run, ids: IdSource) -> None:
+        self.run = run
+        self.view: View = run.view
+        self.ids = ids
+        self.staging = MutationStaging()
+        self.searched: set[str] = set()
+        self.nodes = 0
+        self.edges = 0
+
+    def run_statement(self, statement: lg.Statement) -> None:
+        catalog = self.view.catalog
+        match statement:
+            case lg.InsertNode(name, assignments):
+                self._insert_node(catalog.nodes[name], assignments)
+            case lg.InsertEdge(name, source, target, assignments):
+                self._insert_edge(catalog.edges[name], source, target, assignments)
+            case lg.UpdateNode(name, assignments, where):
+                self._update(catalog.nodes[name], assignments, where)
+            case lg.DeleteNode(name, where):
+                self._delete_nodes(catalog.nodes[name], where)
+            case lg.DeleteEdge(name, where):
+                edge = catalog.edges[name]
+                self.searched.add(table_key(edge))
+                self.edges += self.staging.remove(edge, self._matching_edges(edge, where))
+
+    # ── insert ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _insert_node(self, type_: NodeType, assignments: tuple[lg.Assign, ...]) -> None:
+        row = self._assigned(assignments)
+        id_ = entity_id(type_.key, row) if type_.key else self.ids.next()  # type: ignore[arg-type]
+        whole_row: Row = {name: row.get(name) for name in type_.properties}
+        self.staging.put(type_, id_, {"id": id_, **whole_row}, fresh=not type_.key)
+        self.nodes += 1
+
+    def _insert_edge(
+        self, type_: EdgeType, source: lg.Expression, target: lg.Expression, assignments: tuple[lg.Assign, ...]
+    ) -> None:
+        row = self._assigned(assignments)
+        ends = {"src": self._endpoint(type_, "from", source), "dst": self._endpoint(type_, "to", target)}
+        id_ = self.ids.next()
+        whole_row: Row = {name: row.get(name) for name in type_.properties}
+        self.staging.put(type_, id_, {"id": id_, **ends, **whole_row}, fresh=True)
+        self.edges += 1
+
+    def _endpoint(self, type_: EdgeType, name: str, expression: lg.Expression) -> str:
+        value = constant(expression, self.run)
+        if not isinstance(value, str):
+            raise ParameterError(f"`{name}` of {type_.name} is the id of a node, not {value!r}")
+        return value
+
+    def _assigned(self, assignments: tuple[lg.Assign, ...]) -> Row:
+        return {a.property: stored(a.property, a.type, constant(a.value, self.run)) for a in assignments}
+
+    # ── update ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _update(self, type_: NodeType, assignments: tuple[lg.Assign, ...], where: lg.Where) -> None:
+        for assignment in assignments:
+            if assignment.property in type_.key_names:
+                raise UsageError(
+                    f"cannot update @key property '{assignment.property}'",
+                    hint="The key is the identity of an entity: insert a new one and delete the old one.",
+                )
+        self.searched.add(table_key(type_))
+        new = self._assigned(assignments)
+        pending = self.staging.pending(type_)
+        committed = [id_ for id_ in self._matching_nodes(type_, where) if id_ not in pending]
+        matched = {**self._images(type_, committed), **{id_: pending[id_] for id_ in self._matching_pending(type_, where)}}
+        for id_ in sorted(matched):
+            self.staging.put(type_, id_, {**matched[id_], **new}, fresh=False)
+        self.nodes += len(matched)
+
+    def _images(self, type_: NodeType, ids: list[str]) -> dict[str, Row]:
+        if not ids:
+            return {}
+        return {row["id"]: row for row in images(stored_of(self.view, type_).table, ids).to_pylist()}
+
+    def _matching_pending(self, type_: NodeType, where: lg.Where) -> list[str]:
+        pending = list(self.staging.pending(type_).values())
+        if not pending:
+            return []
+        delta = MutationStaging()
+        for row in pending:
+            delta.put(type_, str(row["id"]), row, fresh=True)
+        (staged,) = delta.changes()
+        found = holds(self._condition(where), _Pending(self.run, staged))
+        return [id_ for id_, keep in zip(staged.ids.to_pylist(), found.tolist(), strict=True) if keep]
+
+    # ── delete ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _delete_nodes(self, type_: NodeType, where: lg.Where) -> None:
+        self.searched.add(table_key(type_))
+        ids = self._matching_nodes(type_, where)
+        self.nodes += self.staging.remove(type_, ids)
+        if not ids:
+            return
+        gone = pa.array(ids, pa.string())
+        for edge in self.view.catalog.incident_edges(type_.name):
+            touching: list[str] = []
+            for column, end in (("src", edge.source), ("dst", edge.target)):
+                if end == type_.name:
+                    touching += whole(rows_where(self.view, edge, column, gone, ["id"])["id"]).to_pylist()
+            if touching:
+                self.edges += self.staging.remove(edge, sorted(set(touching)))
+
+    # ── where ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _condition(self, where: lg.Where) -> lg.Condition:
+        return lg.Compare(lg.PropertyValue(_VARIABLE, where.property, where.type), where.comparator, where.value)
+
+    def _matching_nodes(self, type_: NodeType, where: lg.Where) -> list[str]:
+        """Ids of committed nodes that fulfil a predicate, sorted."""
+        bindings = {_VARIABLE: NodeBinding((type_.name,))}
+        scan = st.Scan(_VARIABLE, (type_.name,), (self._condition(where),))
+        plan = key_lookup.apply(st.Plan((scan,), _NO_TAIL, dict(bindings)), self.view.catalog)
+        numbers = [frame.columns[_VARIABLE] for frame in run_steps(plan.steps, self.run, plan.bindings)]
+        if not numbers:
+            return []
+        return sorted(self.view.nodes(type_.name).ids(np.concatenate(numbers)).to_pylist())
+
+    def _matching_edges(self, type_: EdgeType, where: lg.Where) -> list[str]:
+        """Ids of committed edges that fulfil a predicate, sorted."""
+        column = {"from": "src", "to": "dst"}.get(where.property, where.property)
+        value = constant(where.value, self.run)
+        if value is None or isinstance(value, tuple):
+            return []
+        if column in ("src", "dst") and where.comparator is lg.Comparator.EQ:
+            found = rows_where(self.view, type_, column, pa.array([value], pa.string()), ["id"])
+            return sorted(whole(found["id"]).to_pylist())
+        edges = self.view.edges(type_.name)
+        frame = Frame(edges.count, {_VARIABLE: np.arange(edges.count)})
+        scope = Scope(self.run, frame, {_VARIABLE: EdgeBinding(type_.name)})
+        kept = np.flatnonzero(holds(self._condition(_renamed(where, column)), scope))
+        return sorted(edges.values(kept, "id").to_pylist())
+
+
+class _Pending(Scope):
+    """Rows that exist only in the mutation so far."""
+
+    __slots__ = ("_staged",)
+
+    def __init__(self, run: Run, staged: Delta) -> None:
+        super().__init__(run, Frame(staged.rows.num_rows, {}), {})
+        self._staged = staged
+
+    def property(self, variable: str, name: str) -> Vec:
+        return Vec.of(self._staged.column(name))
+
+
+def _renamed(where: lg.Where, column: str) -> lg.Where:
+    return lg.Where(column, where.type, where.comparator, where.value)
+
+
+_NO_TAIL = st.Tail((), False, (), None, 0)

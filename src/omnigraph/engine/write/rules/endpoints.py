@@ -1,0 +1,78 @@
+"""Both ends of every edge exist, and a node that goes leaves no edge behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.view import View
+from omnigraph.engine.write.changeset import ChangeSet, Delta, among, whole
+from omnigraph.engine.write.committed import existing, rows_where, stored_of
+from omnigraph.engine.write.violations import Violation
+
+
+def check_new_edges(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
+    """Every edge of the change whose source or target does not exist afterwards."""
+    assert isinstance(delta.type, EdgeType)
+    if not delta.rows.num_rows:
+        return
+    for end, column, node in (("source", "src", delta.type.source), ("target", "dst", delta.type.target)):
+        values = delta.column(column)
+        ids = pc.unique(values)
+        missing = ids.filter(pa.array(~_exists_afterwards(view, changes, node, ids)))
+        if not len(missing):
+            continue
+        for row in np.flatnonzero(among(values, missing)).tolist():
+            entity, value = delta.ids[row].as_py(), values[row].as_py()
+            file, line = delta.place(row)
+            message = f"{delta.type.name} `{entity}`: {end} `{value}` not found in {node}"
+            yield Violation("endpoint", delta.type.name, message, "from" if column == "src" else "to", entity, value, file, line)
+
+
+def _exists_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    delta = changes.node(node)
+    if delta is None:
+        return existing(view, view.catalog.nodes[node], ids)
+    added = among(ids, delta.ids)
+    if delta.replaces_all:
+        return added
+    found = added.copy()
+    rest = np.flatnonzero(~added)
+    if len(rest):
+        unsettled = ids.take(pa.array(rest))
+        found[rest] = existing(view, view.catalog.nodes[node], unsettled) & ~among(unsettled, delta.removed)
+    return found
+
+
+def removed_nodes(delta: Delta, view: View) -> pa.Array:
+    """Ids of nodes that the change takes away."""
+    assert isinstance(delta.type, NodeType)
+    if not delta.replaces_all:
+        return delta.removed
+    before = whole(stored_of(view, delta.type).table.read(["id"])["id"])
+    return before.filter(pa.array(~among(before, delta.ids)))
+
+
+def check_left_behind(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
+    """Every committed edge that would lose an end."""
+    assert isinstance(delta.type, NodeType)
+    gone = removed_nodes(delta, view)
+    if not len(gone):
+        return
+    for edge in view.catalog.incident_edges(delta.type.name):
+        change = changes.edge(edge.name)
+        if change is not None and change.replaces_all:
+            continue  # its new edges are checked as new edges
+        for end, column, node in (("source", "src", edge.source), ("target", "dst", edge.target)):
+            if node != delta.type.name:
+                continue
+            left = rows_where(view, edge, column, gone, ["id", column])
+            if change is not None and left.num_rows:
+                left = left.filter(pa.array(~among(whole(left["id"]), change.touched)))
+            for row in left.sort_by("id").to_pylist():
+                message = f"{edge.name} `{row['id']}`: its {end} `{row[column]}` is removed from {node}"
+                yield Violation("endpoint", edge.name, message, "from" if column == "src" else "to", row["id"], row[column])

@@ -1,0 +1,49 @@
+"""The one evaluator: may this change be?
+
+It looks at the change and, through indexes, at the little of the graph that the change is about; so its cost follows the change.
+All violations are collected. Rules about rows alone are asked once; rules that compare with what is committed are asked again
+if somebody else committed in between (`set_violations`).
+"""
+
+from __future__ import annotations
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.view import View, table_key
+from omnigraph.engine.write.changeset import ChangeSet
+from omnigraph.engine.write.rules import cardinality, endpoints, unique, values
+from omnigraph.engine.write.violations import Violation
+
+
+def violations(changes: ChangeSet, view: View) -> list[Violation]:
+    """Everything that is wrong with a change."""
+    found: list[Violation] = []
+    for delta in changes:
+        found += values.check(delta)
+    return found + set_violations(changes, view)
+
+
+def set_violations(changes: ChangeSet, view: View) -> list[Violation]:
+    """What is wrong with a change next to what is committed."""
+    found: list[Violation] = []
+    for delta in changes:
+        found += unique.check(delta, view)
+        if isinstance(delta.type, EdgeType):
+            found += endpoints.check_new_edges(delta, changes, view)
+            found += cardinality.check(delta, changes, view)
+        else:
+            found += endpoints.check_left_behind(delta, changes, view)
+    return found
+
+
+def relied_on(changes: ChangeSet, view: View) -> frozenset[str]:
+    """Tables whose content decided the answer: when one of them changes, the set rules must be asked again."""
+    found: set[str] = set()
+    for delta in changes:
+        found.add(delta.key)
+        if isinstance(delta.type, EdgeType):
+            ends = (delta.type.source, delta.type.target)
+            found |= {table_key(view.catalog.nodes[name]) for name in ends}
+        elif len(delta.removed) or delta.replaces_all:
+            assert isinstance(delta.type, NodeType)
+            found |= {table_key(edge) for edge in view.catalog.incident_edges(delta.type.name)}
+    return frozenset(found)

@@ -1,0 +1,53 @@
+"""Violations: every way in which a change breaks the schema, found all at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.errors import ValidationError
+
+SHOWN = 20
+"""Violations spelt out in a message; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One row that breaks one rule."""
+
+    rule: str
+    """`type`, `required`, `enum`, `range`, `check`, `unique`, `key`, `endpoint`, `cardinality`, …"""
+    type: str
+    message: str
+    property: str | None = None
+    entity: str | None = None
+    value: object = None
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.file is not None and self.line is not None else ""
+        return f"{where}{self.message}"
+
+    def to_dict(self) -> dict[str, object]:
+        """The violation as JSON-ready data, without what is not known."""
+        data: dict[str, object] = {"rule": self.rule, "type": self.type, "message": self.message}
+        for name in ("property", "entity", "value", "file", "line"):
+            if getattr(self, name) is not None:
+                data[name] = getattr(self, name)
+        return data
+
+
+def refuse(violations: Sequence[Violation]) -> None:
+    """Raise if there is any violation, with the first ones and the number of each kind."""
+    if not violations:
+        return
+    counts = Counter(v.rule for v in violations)
+    total = len(violations)
+    kinds = ", ".join(f"{rule} {count}" for rule, count in sorted(counts.items()))
+    head = str(violations[0]) if total == 1 else f"{total} violations ({kinds})"
+    lines = [] if total == 1 else [f"  {v}" for v in violations[:SHOWN]]
+    if total > SHOWN:
+        lines.append(f"  … and {total - SHOWN} more")
+    raise ValidationError("\n".join([head, *lines]), violations=violations)

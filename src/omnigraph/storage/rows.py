@@ -1,0 +1,105 @@
+"""Rows of a pinned table by position, and what two pins of a table have in common.
+
+The rows of a pin have an order: piece after piece, deleted rows left out. The *position* of a row in that order is what the
+engine numbers columns by. A `Piece` says which rows stand where without reading them, so that whoever holds a column of one pin
+can make the column of another by reading only the pieces that differ:
+
+    pin 0x9f3…   piece A, 1000 rows          │ piece B, 20 rows
+    pin 0xc01…   piece A, 999 rows (1 gone)  │ piece B, 20 rows  │ piece C, 1 row       an update of one row of A
+
+    B is the same, C is new, and of A it is enough to know which rows survived (`offsets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.tables import LOOKUP_BATCH, Table
+
+Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows that were written together, less those deleted since."""
+
+    number: int
+    files: tuple[str, ...]
+    """Where the rows stand: equal files are equal rows, whatever the pin."""
+    deletions: str | None
+    """Which of them are deleted: equal marks are equal deletions."""
+    written: int
+    rows: int
+    """Those not deleted."""
+
+    def holds_the_same_as(self, other: Piece) -> bool:
+        return self.files == other.files and self.deletions == other.deletions
+
+
+def pieces(table: Table) -> tuple[Piece, ...]:
+    """What a pin is made of, in row order."""
+    found = []
+    with translated(f"list what {table.location} is made of"):
+        for fragment in table.dataset.get_fragments():
+            about = fragment.metadata
+            marks = about.deletion_file
+            name = None if marks is None else marks.path(fragment.fragment_id)
+            files = tuple(file.path for file in about.files)
+            found.append(Piece(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
+    return tuple(found)
+
+
+def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -> pa.Table:
+    """All rows of some pieces, in row order."""
+    with translated(f"read {table.location}"):
+        wanted = {piece.number for piece in chosen}
+        fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+        schema = pa.schema([table.schema.field(name) for name in columns])
+        if not fragments:
+            return schema.empty_table()
+        scanner = table.dataset.scanner(columns=list(columns), fragments=fragments, scan_in_order=True)
+        return scanner.to_table()
+
+
+def offsets(table: Table, piece: Piece) -> Positions:
+    """Where in a piece, as it was written, the rows stand that are not deleted; ascending."""
+    if piece.deletions is None:
+        return np.arange(piece.written, dtype=np.int64)
+    with translated(f"read {table.location}"):
+        fragment = table.dataset.get_fragment(piece.number)
+        assert fragment is not None
+        found = table.dataset.scanner(columns=[], with_row_address=True, fragments=[fragment], scan_in_order=True).to_table()
+    addresses: Positions = found["_rowaddr"].to_numpy().astype(np.int64)
+    return addresses & 0xFFFF_FFFF
+
+
+def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table:
+    """Some rows, in the order asked for."""
+    with translated(f"read {table.location}"):
+        return table.dataset.take(positions.tolist(), columns=list(columns))
+
+
+def found(table: Table, columns: Sequence[str], where: pc.Expression, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
+    """Rows a filter keeps, through an index if there is one: their addresses (piece number, then offset) and some columns."""
+    with translated(f"read {table.location}"):
+        rows = table.dataset.scanner(
+            columns=list(columns), filter=where, with_row_address=True, use_scalar_index=use_index, prefilter=True
+        ).to_table()
+    return rows["_rowaddr"].to_numpy().astype(np.int64), rows.drop_columns(["_rowaddr"])
+
+
+def images(table: Table, ids: Sequence[str]) -> pa.Table:
+    """Complete rows by id, blobs as bytes, in no particular order."""
+    wanted = list(dict.fromkeys(ids))
+    parts = []
+    with translated(f"read {table.location}"):
+        for at in range(0, len(wanted), LOOKUP_BATCH):
+            where = pc.field("id").isin(wanted[at : at + LOOKUP_BATCH])
+            parts.append(table.dataset.scanner(filter=where, prefilter=True, blob_handling="all_binary").to_table())
+    return pa.concat_tables(parts) if parts else table.schema.empty_table()
