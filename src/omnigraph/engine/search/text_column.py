@@ -170,7 +170,8 @@ class TextPin:
 
 def _damping(lengths: Array, average: float) -> Array:
     """How much less a term counts in each text, for its length."""
-    return K1 * (1 - B + B * lengths / average) if average else np.full(len(lengths), K1)
+    found: Array = K1 * (1 - B + B * lengths / average) if average else np.full(len(lengths), K1)
+    return found
 
 
 def _bm25(counts: Array, damping: Array, texts: int) -> Array:
@@ -179,7 +180,8 @@ def _bm25(counts: Array, damping: Array, texts: int) -> Array:
     if not holders:
         return np.empty(0)
     idf = math.log(1 + (texts - holders + 0.5) / (holders + 0.5))
-    return idf * counts * (K1 + 1) / (counts + damping)
+    found: Array = idf * counts * (K1 + 1) / (counts + damping)
+    return found
 
 
 def _summed(found: Sequence[tuple[Numbers, Array]], rows: int) -> tuple[Numbers, Array]:
