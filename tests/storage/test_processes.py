@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import threading
@@ -9,9 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lance.fragment import FragmentMetadata
 from tests.storage.crashing import Died, assert_linear, die, scratch_folder
 from tests.storage.graphs import PEOPLE, TABLES, THINGS, content, insert, new_graph, place, rows
 from tests.storage.writers import Writer
@@ -23,6 +26,7 @@ from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.manifest import TAIL_COMMITS, SchemaDocument
 from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables import Tables
 
 PROCESSES = 8
 COMMITS = 25
@@ -464,6 +468,40 @@ def test_a_plan_of_a_group_that_is_void_fails_alone(folder: Path) -> None:
     assert effects.swaps == 2
     assert content(store) == {"first": 1, "same": 1, "other": 1}
     assert_linear(store.commits())
+
+
+def test_a_write_of_a_group_that_cannot_be_stored_fails_alone(folder: Path) -> None:
+    store = new_graph(folder)
+    snapshot = store.snapshot()
+    written = store.tables.open(snapshot.tables[PEOPLE]).write(rows(bad=1))
+    described = written.fragments[0].to_json()
+    described["files"][0]["fields"] = [0]
+    broken = replace(written, fragments=(FragmentMetadata.from_json(json.dumps(described)),))
+
+    def storing_what_lance_refuses(handle: GraphStore) -> object:
+        change = PlannedChange(PEOPLE, Append(broken, ("bad",)))
+        return handle.publish(MAIN, PublishPlan(OpClass.LOGICAL, "insert", snapshot.commit, (change,)))
+
+    writes = [inserting("a"), inserting("b"), storing_what_lance_refuses, inserting("c")]
+    store, told = outcomes_of_one_group(folder, Holding(), *writes)
+    assert told == ["done", "done", "StorageError", "done"]
+    assert content(store) == {"a": 1, "b": 1, "c": 1}
+    assert_linear(store.commits())
+
+
+def test_a_group_whose_versions_could_not_be_made_side_by_side_is_published_one_by_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_graph(folder)
+
+    def failing(*_: object) -> None:
+        raise StorageError("the store went away")
+
+    monkeypatch.setattr(Tables, "apply_appends", failing)
+    store, told = outcomes_of_one_group(folder, Holding(), *(inserting(key) for key in "abcd"))
+    assert told == ["done"] * 4
+    for commit in store.commits():
+        assert len(content(store, at=commit.id)) == commit.seq
 
 
 def test_a_schema_change_behind_a_group_that_fails_is_told_what_happened_to_itself(folder: Path) -> None:

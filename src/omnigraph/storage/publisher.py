@@ -34,7 +34,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Event, Lock
 
-from omnigraph.errors import ConflictError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
+from omnigraph.errors import ConflictError, GraphError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
 from omnigraph.model.ids import Clock, IdSource
 from omnigraph.storage.changes import Append, Applied, Change, Overwrite, TableState, WrittenRows
 from omnigraph.storage.derived import then
@@ -220,8 +220,11 @@ class Publisher:
             before = head.tables.get(table)
             if len(queue) < 2 or before is None or (table, before.pin) in queue[0][0].applied:
                 continue
-            folded = self._folded(before, Append(queue[0][1]))
-            first, *others = self._tables.apply_appends(folded.state, [written for _, written in queue])
+            try:
+                folded = self._folded(before, Append(queue[0][1]))
+                first, *others = self._tables.apply_appends(folded.state, [written for _, written in queue])
+            except GraphError:  # one by one, then: whoever is to blame is told, and nobody else
+                continue
             for (waiting, _), applied in zip(queue, [then(folded, first), *others], strict=True):
                 waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}
                 before = applied.state
