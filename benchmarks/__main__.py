@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import language, startup, storage
-from benchmarks.measuring import Measurement
+from benchmarks import language, queries, startup, storage
+from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
-SUITES = {"language": language.measure, "startup": startup.measure, "storage": storage.measure}
-
-
-def machine() -> dict[str, object]:
-    """What the numbers were measured on."""
-    return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "cores": os.cpu_count(),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-    }
+SUITES = {
+    "language": language.measure,
+    "queries": queries.measure,
+    "startup": startup.measure,
+    "storage": storage.measure,
+}
 
 
 def main() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +48,14 @@ def median_ms(run: Callable[[], object], *, repeats: int, warm_up: int = 3) -> f
         run()
         times.append((time.perf_counter() - started) * 1000)
     return statistics.median(times)
+
+
+def machine() -> dict[str, object]:
+    """What the numbers were measured on."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
