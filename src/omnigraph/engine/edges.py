@@ -22,7 +22,7 @@ from omnigraph.engine.adjacency import Adjacency, EdgeLists
 from omnigraph.engine.column import Array, Column, Vec
 from omnigraph.engine.memory import Memory
 from omnigraph.engine.nodes import Nodes
-from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.numbering import Numbers, each_once
 from omnigraph.engine.saved import LEAST_ROWS, Folder, Saved
 from omnigraph.engine.stored import Stored
 from omnigraph.storage.rows import Piece, read_pieces
@@ -30,8 +30,11 @@ from omnigraph.storage.rows import Piece, read_pieces
 _READ_ROWS = 1 << 20
 """Edges whose ends are turned into numbers at once: bounds the memory a large build takes."""
 
-LOOKUP_NODES = 1_024
-"""Most nodes whose edges are looked up in the index at once."""
+LOOKUP_NODES = 8_192
+"""Most nodes whose edges are looked up at once."""
+
+INDEXED_EDGE = 1_000
+"""In the time the index takes to find an edge, this many edges are read through: many nodes are better found by reading."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Edges:
         self.target = target
         self._memory = memory
         self._saved = saved
+        self._asked_saved: set[HopDirection] = set()
         self._lock = RLock()
         self.built = 0
         """Adjacencies built for this pin."""
@@ -65,8 +69,19 @@ class Edges:
         return self.stored.rows
 
     def ready(self, direction: HopDirection) -> bool:
-        """Whether the adjacency of a direction is in memory."""
-        return self._memory.peek(self._key("adjacency", direction)) is not None
+        """Whether the adjacency of a direction is in memory, or was saved and is now."""
+        if self._memory.peek(self._key("adjacency", direction)) is not None:
+            return True
+        if direction in self._asked_saved or direction is HopDirection.BOTH:
+            return False
+        with self._lock:
+            self._asked_saved.add(direction)
+            if not any(folder.pin == self.stored.pin for folder in self._saved.folders(self.stored.location)):
+                return False
+            saved = self._saved_adjacency(direction)
+            if saved is not None:
+                self._memory.put(self._key("adjacency", direction), saved, saved.nbytes)
+            return saved is not None
 
     def adjacency(self, direction: HopDirection) -> Adjacency:
         """Neighbours in a direction; built now if need be."""
@@ -110,16 +125,19 @@ class Edges:
                     return Adjacency(starts, neighbours)
         return None
 
-    def _take_saved_ends(self) -> None:
-        """Start from the ends that another process saved, of this pin or an older one."""
+    def _take_saved_ends(self) -> Ends | None:
+        """Start from what another process saved: gives the ends of this pin, or remembers an older one to start from."""
         for folder in self._saved_folders():
             sources, targets = folder.array("sources"), folder.array("targets")
             rows = sum(p.rows for p in folder.pieces)
             if sources is not None and targets is not None and len(sources) == len(targets) == rows:
+                if folder.pin == self.stored.pin:
+                    return Ends(sources, targets)
                 other = self.stored.other_pin(folder.pin, folder.pieces)
                 self._memory.put((other.location, other.pin, "ends"), Ends(sources, targets), 0)
                 other.remember()
-                return
+                return None
+        return None
 
     def _save(self, direction: HopDirection, built: Adjacency) -> None:
         """Let the next process start from here: both ends, and neighbours both ways."""
@@ -156,7 +174,9 @@ class Edges:
     def _read_ends(self) -> Ends:
         self.source.load()  # first, so that nodes are numbered in row order
         self.target.load()
-        self._take_saved_ends()
+        taken = self._take_saved_ends()
+        if taken is not None:
+            return taken
         parts = self.stored.assembled(
             lambda other: self._memory.peek((other.location, other.pin, "ends")), _slice, _keep, self._read
         )
@@ -180,11 +200,12 @@ class Edges:
         """Edges of some nodes through the index: number at this end, number at the other end, edge row (if asked for)."""
         near, far = ("src", "dst") if direction is HopDirection.OUT else ("dst", "src")
         here, there = (self.source, self.target) if direction is HopDirection.OUT else (self.target, self.source)
-        ids = here.ids(np.unique(nodes)).to_pylist()
+        ids = here.ids(each_once(nodes)).to_pylist()
+        indexed = len(ids) * INDEXED_EDGE <= here.count
         parts: list[tuple[Numbers, Numbers, Numbers]] = []
         for start in range(0, len(ids), LOOKUP_NODES):
             where = pc.field(near).isin(ids[start : start + LOOKUP_NODES])
-            rows, found = self.stored.found(where, [near, far], positions=positions)
+            rows, found = self.stored.found(where, [near, far], positions=positions, use_index=indexed)
             parts.append((here.numbering.find(_array(found[near])), there.numbering.intern(_array(found[far])), rows))
         if not parts:
             none = np.empty(0, np.int64)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from threading import Event, Lock
 from types import TracebackType
@@ -22,6 +23,7 @@ import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.embedding import Embedder
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Vec
 from omnigraph.engine.estimate import estimates
@@ -30,6 +32,7 @@ from omnigraph.engine.memory import MemoryUse
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.parameters import Value, bind, require
 from omnigraph.engine.prepared import Prepared, PreparedQueries
+from omnigraph.engine.reconcile import Optimized, Reconciler, TableOutcome, optimize
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Run, Traversal
 from omnigraph.engine.schemas import catalog_of, first_schema, schema_source, tables_of
@@ -40,9 +43,12 @@ from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.arrow import arrow_type
+from omnigraph.model.times import duration
 from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Tag
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.place import Durability, Place
+from omnigraph.storage.reclaim import ReclaimReport, reclaim
+from omnigraph.storage.verify import VerifyReport, verify
 
 MEMORY_BUDGET = 2 << 30
 """Bytes an open graph may keep in memory between queries, unless told otherwise."""
@@ -60,6 +66,7 @@ def init(
     memory: int = MEMORY_BUDGET,
     actor: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    embedder: Embedder | None = None,
 ) -> Graph:
     """A new graph in a folder (or below an `s3://` address) that does not hold one yet."""
     source = schema_source(schema)
@@ -67,7 +74,7 @@ def init(
     store = GraphStore(place)
     ir, document = first_schema(source, store.ids.next())
     store = GraphStore.init(place, document, tables_of(Catalog.of(ir)), actor=actor)
-    return Graph(store, memory=memory)
+    return Graph(store, memory=memory, embedder=embedder)
 
 
 def open(
@@ -77,10 +84,11 @@ def open(
     durability: Literal["full", "os"] = "full",
     memory: int = MEMORY_BUDGET,
     storage_options: Mapping[str, str] | None = None,
+    embedder: Embedder | None = None,
 ) -> Graph:
     """An existing graph. Opening writes nothing."""
     place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
-    return Graph(GraphStore.open(place, read_only=read_only), memory=memory)
+    return Graph(GraphStore.open(place, read_only=read_only), memory=memory, embedder=embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +149,11 @@ class Receipt:
 class Graph:
     """An open graph."""
 
-    def __init__(self, store: GraphStore, *, memory: int = MEMORY_BUDGET) -> None:
+    def __init__(self, store: GraphStore, *, memory: int = MEMORY_BUDGET, embedder: Embedder | None = None) -> None:
         self.store = store
+        self.embedder = embedder
+        """Turns texts into vectors where a query asks for it."""
+        self.reconciler = Reconciler(store)
         self.workspace = Workspace(store, memory)
         self.branches = Branches(self)
         self.tags = Tags(self)
@@ -161,7 +172,9 @@ class Graph:
         return f"<Graph {self.store.place.uri}>"
 
     def close(self) -> None:
-        """Let go of the memory. The graph itself needs no closing."""
+        """Let go of the memory, and wait for what is being saved. The graph itself needs no closing."""
+        self.workspace.saved.wait()
+        self.reconciler.wait()
         self.workspace.memory.forget()
         with self._lock:
             self._views.clear()
@@ -210,11 +223,28 @@ class Graph:
         cancel: Event | None = None,
     ) -> Result:
         """The answer to a read. `name` picks one query of a text that holds several; `at` reads the past."""
-        view = self.view(branch, at)
-        prepared, run = self._ready(view, source, params, name, traversal, Budget(timeout, memory_limit, cancel))
+        budget = Budget(timeout, memory_limit, cancel)
+        return self._query(self.view(branch, at), source, params, name, traversal, budget, branch, at)
+
+    def _query(
+        self,
+        view: View,
+        source: str,
+        params: Mapping[str, object] | None,
+        name: str | None,
+        traversal: TraversalName | None,
+        budget: Budget,
+        branch: str | None,
+        at: str | None,
+    ) -> Result:
+        prepared, run = self._ready(view, source, params, name, traversal, budget)
         plan = prepared.plan(view)
         parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
         return _result(prepared, view, branch, at, parts)
+
+    def session(self, branch: str | None = None, at: str | None = None) -> Session:
+        """One view for several reads: what others commit meanwhile is not seen."""
+        return Session(self, self.view(branch, at), branch, at)
 
     def stream(
         self,
@@ -309,7 +339,7 @@ class Graph:
             require(values, parameter)
         mode = Traversal.AUTO if traversal is None else Traversal(traversal)
         now = self.store.clock.now()
-        return Run(view, values, int(now.timestamp() * 1000), budget, mode)
+        return Run(view, values, int(now.timestamp() * 1000), budget, mode, embedder=self.embedder)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -335,7 +365,33 @@ class Graph:
         outcome = stage(prepared.query, run, self.store.ids)
         intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
         commit_ = commit(self.workspace, view, branch, outcome.changes, intent)
+        self._after_write(branch, view.catalog)
         return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, actor, commit_)
+
+    def _after_write(self, branch: str, catalog: Catalog) -> None:
+        """Let indexes catch up in the background, once they are behind."""
+        if self.store.place.is_local:
+            self.reconciler.start(branch, catalog)
+
+    # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def optimize(
+        self, branch: str = MAIN, *, progress: Callable[[TableOutcome], None] | None = None, actor: str | None = None
+    ) -> Optimized:
+        """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
+        return optimize(self.store, branch, self.view(branch).catalog, progress, actor=actor)
+
+    def cleanup(self, keep: int = 10, older_than: str | timedelta = "7d", *, dry_run: bool = True) -> ReclaimReport:
+        """Give back the space of old commits: those that are not among the newest `keep` of a branch and are older than a while.
+
+        Says what would go; with `dry_run=False` it goes.
+        """
+        age = duration(older_than) if isinstance(older_than, str) else older_than
+        return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run)
+
+    def verify(self, *, deep: bool = False) -> VerifyReport:
+        """Whether everything the graph refers to is there; `deep` looks at every retained commit."""
+        return verify(self.store, deep=deep)
 
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -367,6 +423,41 @@ def _type(expression: lg.Expression) -> pa.DataType:
     if isinstance(expression, lg.Entity) or expression.type is None:
         return pa.string()
     return arrow_type(expression.type)
+
+
+class Session:
+    """Several reads of one commit: `with g.session() as s: s.query(…)`."""
+
+    def __init__(self, graph: Graph, view: View, branch: str | None, at: str | None) -> None:
+        self._graph = graph
+        self._view = view
+        self._branch = branch
+        self._at = at
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    @property
+    def graph_commit_id(self) -> str:
+        """The commit that is read."""
+        return self._view.snapshot.commit
+
+    def query(
+        self,
+        source: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        cancel: Event | None = None,
+    ) -> Result:
+        """The answer to a read."""
+        budget = Budget(timeout, memory_limit, cancel)
+        return self._graph._query(self._view, source, params, name, None, budget, self._branch, self._at)
 
 
 class Branches:

@@ -63,6 +63,7 @@ class Nodes:
         self.numbering = numbering
         self._saved = saved
         self._rows: Rows | None = stored.derived.get("rows")
+        self._asked_saved = False
         self._lock = RLock()
 
     @property
@@ -78,7 +79,8 @@ class Nodes:
         """Have all ids in memory."""
         with self._lock:
             if self._rows is None:
-                self._take_saved()
+                self._rows = self._take_saved()
+            if self._rows is None:
                 parts = self.stored.assembled(self._other_rows, _slice, _keep, self._read)
                 numbers = np.concatenate(parts) if parts else np.empty(0, np.int64)
                 self._rows = _rows(numbers)
@@ -86,10 +88,10 @@ class Nodes:
                 self.stored.remember()
             return self._rows
 
-    def _take_saved(self) -> None:
-        """Start from what another process saved, of this pin or an older one."""
+    def _take_saved(self) -> Rows | None:
+        """Start from what another process saved: gives the rows of this pin, or remembers an older one to start from."""
         if self.count < LEAST_ROWS or len(self.numbering):
-            return
+            return None
         for folder in self._saved.folders(self.stored.location):
             ids, order, numbers = folder.strings("ids"), folder.array("order"), folder.array("numbers")
             if ids is None or order is None or numbers is None or len(ids) != len(order):
@@ -97,10 +99,11 @@ class Nodes:
             if len(numbers) != sum(p.rows for p in folder.pieces) or folder.shares(self.stored.pieces) == 0:
                 continue
             if self.numbering.start_from(folder.numbering[self.stored.location], ids, order):
-                other = self.stored.other_pin(folder.pin, folder.pieces)
+                other = self.stored if folder.pin == self.stored.pin else self.stored.other_pin(folder.pin, folder.pieces)
                 other.derived["rows"] = _rows(numbers)
                 other.remember()
-                return
+                return self.stored.derived.get("rows")
+        return None
 
     def save(self) -> None:
         """Let the next process start from here."""
@@ -157,7 +160,17 @@ class Nodes:
         return np.where(exists, numbers, NOBODY)
 
     def _prefers_lookup(self, ids: int) -> bool:
-        return ids <= _LOOKUPS and self.stored.prefers_fetching(ids) and self.stored.covers("id")
+        return not self._maps_saved() and ids <= _LOOKUPS and self.stored.prefers_fetching(ids) and self.stored.covers("id")
+
+    def _maps_saved(self) -> bool:
+        """Whether all ids are in memory now because they were saved: mapping them takes no longer than a lookup. Asked before any
+        lookup, for a numbering that has begun cannot take over a saved one."""
+        if not self._asked_saved:
+            with self._lock:
+                self._asked_saved = True
+                if self._rows is None:
+                    self._rows = self._take_saved()
+        return self._rows is not None
 
     def ids(self, numbers: Numbers) -> pa.StringArray:
         """Ids of nodes; null for `NOBODY`."""

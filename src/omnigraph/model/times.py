@@ -12,6 +12,8 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+from omnigraph.errors import UsageError
+
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")
@@ -78,3 +80,14 @@ def _days_from_civil(year: int, month: int, day: int) -> int:
         raise ValueError(f"{month} is not a month")
     cycles, rest = divmod(year - 2000, 400)
     return cycles * 146_097 + date(2000 + rest, month, day).toordinal() - _EPOCH_DAY
+
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def duration(text: str) -> timedelta:
+    """A span of time in text: `90s`, `30m`, `12h`, `7d`, `2w`. Raises UsageError when it is none."""
+    found = re.fullmatch(r"(\d+)([smhdw])", text.strip())
+    if found is None:
+        raise UsageError(f"`{text}` is not a span of time", hint="Write a number and a unit: 90s, 30m, 12h, 7d or 2w.")
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
