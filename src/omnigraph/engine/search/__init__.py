@@ -154,9 +154,10 @@ class Search:
             nodes = self._run.view.nodes(type_)
             mine = numbers if own is None else numbers[own] & TYPE_LOW
             positions, scores = self._ranked_texts(nodes, field.property, text)
-            by_position = np.full(nodes.count + 1, np.nan)  # the last one is that of nobody
-            by_position[positions] = scores
-            found[slice(None) if own is None else own] = by_position[nodes.load().of(mine)]
+            if len(positions):
+                there = nodes.load().of(mine)
+                where = np.minimum(np.searchsorted(positions, there), len(positions) - 1)
+                found[slice(None) if own is None else own] = np.where(positions[where] == there, scores[where], np.nan)
         return found
 
     def _ranked_texts(self, nodes: Nodes, name: str, text: str) -> tuple[Numbers, Array]:

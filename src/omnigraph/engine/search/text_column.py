@@ -45,6 +45,8 @@ _REMEMBERED_PINS = 4
 _SEGMENT_ROWS = 1 << 20
 _PASSING_ROWS = 1 << 16
 _SAMPLED_ROWS = 1_000
+_MOST_BYTES = 1 << 30
+"""Text that one segment can be made of: Arrow counts its bytes in 31 bits, and the first thousand may be short ones."""
 _BYTES_PER_LETTER = 4
 """Memory that the terms of a text take, per byte of it, about."""
 
@@ -328,7 +330,8 @@ class TextColumn:
             return True
         seen = [batch.column(0) for batch in stored.table.scan([self._name], limit=_SAMPLED_ROWS)]
         size = sum(int(texts.nbytes) for texts in seen) / max(1, sum(len(texts) for texts in seen))
-        return size * stored.rows * _BYTES_PER_LETTER < budget // 2
+        together = max([_SEGMENT_ROWS, *(piece.rows for piece in stored.pieces)])
+        return size * stored.rows * _BYTES_PER_LETTER < budget // 2 and size * min(together, stored.rows) < _MOST_BYTES
 
     def _known(self) -> list[_Indexed]:
         return list(dict.fromkeys(part.indexed for pin in reversed(self._pins.values()) for part in pin.parts))
