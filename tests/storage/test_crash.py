@@ -81,6 +81,12 @@ class Course:
     visible: int
     """Number of the call that makes it visible."""
 
+    @property
+    def telling(self) -> list[int]:
+        """Numbers of the calls to try. Of a long row of equal ones, as a reclaim makes them, every fifth; one test takes more."""
+        numbered = enumerate(self.calls, 1)
+        return [n for n, call in numbered if n % 5 == 0 or self.calls[n - 2 : n + 1] != [call] * 3]
+
 
 Courses = Callable[[str], Course]
 
@@ -148,11 +154,9 @@ def test_a_process_killed_at_any_durable_call_leaves_the_old_graph_or_the_new_on
         shutil.rmtree(graph)
 
     # Between two calls nothing reaches the store, and a sync changes no file: see a test below. So "before the n-th call" is "after
-    # the one before it", and is tried for those that make something visible; syncs are left out. Of a long row of equal calls, as
-    # a reclaim makes them, every fifth is enough here; the next test takes each.
+    # the one before it", and is tried for those that make something visible; syncs are left out.
     calls = course.calls
-    alike = {n for n, call in enumerate(calls, 1) if n % 5 and calls[n - 2 : n + 1] == [call] * 3}
-    cases = [(n, Moment.AFTER) for n, call in enumerate(calls, 1) if call is not Call.SYNC and n not in alike]
+    cases = [(n, Moment.AFTER) for n in course.telling if calls[n - 1] is not Call.SYNC]
     cases += [(n, Moment.BEFORE) for n, call in enumerate(calls, 1) if call in TURNING]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for outcome in [pool.submit(case, *c) for c in cases]:
@@ -242,7 +246,8 @@ def test_a_call_that_fails_once_leaves_the_old_graph_or_the_new_one_and_a_store_
     name: str, moment: Moment, fault: Callable[[], None], courses: Courses, folder: Path
 ) -> None:
     course = courses(name)
-    for number, call in enumerate(course.calls, 1):
+    for number in course.telling:
+        call = course.calls[number - 1]
         graph = copied(course.template, folder / f"{number}")
         effects = Striking(number, moment, fault)
         failed = False

@@ -14,18 +14,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from lance.fragment import FragmentMetadata
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
     """Rows in data files that no version refers to yet."""
 
-    fragments: tuple[FragmentMetadata, ...]
-    """Descriptions that hold for any version of the table, and in any process: they can be pickled."""
+    fragments: tuple[str, ...]
+    """Fragment descriptions as JSON; they hold for any version of the table."""
     rows: int
     unsynced: tuple[str, ...]
     """Small files, as paths below the place: the publisher syncs those of a whole group at once. Large ones are synced."""

@@ -14,6 +14,7 @@ Handles are cached by (location, pin). A pin never comes back, so an entry can n
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -153,7 +154,7 @@ class Tables:
         Version n is the base with the rows of the first n writes. None of them builds on another, so they are made side by side.
         """
         handle = self.open(base)
-        parts = [list(written.fragments) for written in writes]
+        parts = [_fragments(written) for written in writes]
         fragments = [[f for part in parts[:end] for f in part] for end in range(1, len(parts) + 1)]
         shares = [fragments[start::PINNED_AT_ONCE] for start in range(min(PINNED_AT_ONCE, len(fragments)))]
         pinned = _PINNERS.map(lambda share: [handle.commit(Op.Append(added)) for added in share], shares)
@@ -276,11 +277,12 @@ class Table:
                 Call.WRITE_ROWS,
                 lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION),
             )
+        described = tuple(json.dumps(f.to_json()) for f in fragments)
         files = self.data_files(fragments)
         if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
             self.place.sync(files)  # here, where nobody waits for it but this writer
             files = ()
-        return WrittenRows(tuple(fragments), sum(f.physical_rows for f in fragments), files, begun)
+        return WrittenRows(described, sum(f.physical_rows for f in fragments), files, begun)
 
     def data_files(self, fragments: Iterable[FragmentMetadata]) -> tuple[str, ...]:
         """Data files, and the blobs that were too large for them, which stand in a folder of the same name."""
@@ -294,7 +296,7 @@ class Table:
             case Append(written) if not written.fragments:
                 return unchanged(state), None
             case Append(written):
-                after = self.commit(Op.Append(list(written.fragments)))
+                after = self.commit(Op.Append(_fragments(written)))
                 return self.appended(state, written, after), after
             case Upsert(written, ids):
                 return self._upsert(state, written, ids)
@@ -327,7 +329,7 @@ class Table:
             operation = Op.Update(
                 removed_fragment_ids=emptied,
                 updated_fragments=touched,
-                new_fragments=list(written.fragments),
+                new_fragments=_fragments(written),
                 # No field of the touched fragments changed: naming some would take these fragments out of the indexes on
                 # them, and a later search for neighbours would miss rows. The new fragment is in no index, either way.
                 fields_modified=[],
@@ -412,6 +414,10 @@ def _deletion(fragment: LanceFragment, ids: Sequence[str]) -> Callable[[], Fragm
     """Lance takes the predicate of a fragment as text only; ids are quoted here and nowhere else."""
     quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids)
     return lambda: fragment.delete(f"id IN ({quoted})")
+
+
+def _fragments(written: WrittenRows) -> list[FragmentMetadata]:
+    return [FragmentMetadata.from_json(text) for text in written.fragments]
 
 
 def _all_files_below(place: Place, location: str) -> list[str]:
