@@ -125,8 +125,10 @@ def _zero(type_: pa.DataType) -> pa.Scalar:
 class Column:
     """A whole property, in row order."""
 
-    def __init__(self, arrow: pa.Array) -> None:
+    def __init__(self, arrow: pa.Array, identity: int = -1) -> None:
         self.arrow = arrow
+        self.identity = identity
+        """Which column of its table it is, whatever it is called."""
         self.vec = Vec.of(arrow)
 
     def __len__(self) -> int:

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.catalog.migration import MigrationPlan
 from omnigraph.embedding import Embedder
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Vec
@@ -41,6 +42,7 @@ from omnigraph.engine.trace import Trace
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
+from omnigraph.engine.write.schema_apply import SchemaApplied, apply_schema, plan_schema
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.times import duration
@@ -367,6 +369,21 @@ class Graph:
         commit_ = commit(self.workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
         return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, actor, commit_)
+
+    def plan_schema(self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False) -> MigrationPlan:
+        """What it takes to get from the schema of a branch to another one. Nothing is changed."""
+        return plan_schema(self.view(branch), schema_source(schema), allow_data_loss=allow_data_loss)
+
+    def apply_schema(
+        self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, actor: str | None = None
+    ) -> SchemaApplied:
+        """Give a branch another schema, as one commit. Other branches keep theirs; older commits are read with their own."""
+        source = schema_source(schema)
+        return apply_schema(self.workspace, self.view(branch), branch, source, allow_data_loss=allow_data_loss, actor=actor)
+
+    def schema(self, branch: str | None = None, at: str | None = None) -> str:
+        """The text of the schema."""
+        return self.store.schema(self.view(branch, at).snapshot).source
 
     def _after_write(self, branch: str, catalog: Catalog) -> None:
         """Let indexes catch up in the background, once they are behind."""

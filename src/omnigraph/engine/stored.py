@@ -24,7 +24,7 @@ from omnigraph.engine.column import Column
 from omnigraph.engine.memory import Key, Memory
 from omnigraph.engine.numbering import Numbers
 from omnigraph.storage.changes import TableState
-from omnigraph.storage.rows import Piece, found, offsets, pieces, read_pieces, take
+from omnigraph.storage.rows import Piece, column_identity, found, offsets, pieces, read_pieces, take
 from omnigraph.storage.tables import Table, Tables
 
 T = TypeVar("T")
@@ -110,13 +110,14 @@ class Stored:
         """A whole column."""
         found: Column | None = self._memory.get(self._key(name))
         if found is None:
+            identity = column_identity(self.table, name)
             parts = self.assembled(
-                lambda other: other._memory.peek(other._key(name)),
+                lambda other: other._same_column(name, identity),
                 lambda column, start, rows: column.arrow.slice(start, rows),
                 lambda part, kept: part.take(pa.array(kept)),
                 lambda chosen: _whole(read_pieces(self.table, chosen, [name])[name]),
             )
-            found = Column(_joined(parts, self.table.schema.field(name).type))
+            found = Column(_joined(parts, self.table.schema.field(name).type), identity)
             self._memory.put(self._key(name), found, found.nbytes)
             self.remember()
         return found
@@ -131,6 +132,10 @@ class Stored:
     def remember(self) -> None:
         """Let later pins of this table copy from this one."""
         self._ancestors.add(self)
+
+    def _same_column(self, name: str, identity: int) -> Column | None:
+        found: Column | None = self._memory.peek(self._key(name))
+        return found if found is not None and found.identity == identity else None
 
     def values(self, name: str, rows: Numbers) -> pa.Array | Column:
         """A column, or the values of a few rows of it in the order asked for, whichever is the cheaper way to have them."""
@@ -217,9 +222,11 @@ class Stored:
             start += piece.rows
         return places
 
-    def found(self, where: pc.Expression, columns: Sequence[str], *, positions: bool = True) -> tuple[Numbers, pa.Table]:
+    def found(
+        self, where: pc.Expression, columns: Sequence[str], *, positions: bool = True, use_index: bool = True
+    ) -> tuple[Numbers, pa.Table]:
         """Positions of the rows a filter keeps, found through an index if there is one, and some of their columns."""
-        addresses, rows = found(self.table, columns, where)
+        addresses, rows = found(self.table, columns, where, use_index=use_index)
         return self.positions(addresses) if positions else addresses, rows
 
 

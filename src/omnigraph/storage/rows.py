@@ -12,13 +12,14 @@ can make the column of another by reading only the pieces that differ:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.storage.changes import Overwrite, TableState, WrittenRows
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
 
@@ -53,6 +54,13 @@ def pieces(table: Table) -> tuple[Piece, ...]:
             files = tuple(file.path for file in about.files)
             found.append(Piece(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
     return tuple(found)
+
+
+def column_identity(table: Table, name: str) -> int:
+    """What a column is, whatever it is called: one that was dropped and added again under its old name is another one."""
+    found = table.dataset.lance_schema.field(name)
+    assert found is not None
+    return int(found.id())
 
 
 def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -> pa.Table:
@@ -103,3 +111,11 @@ def images(table: Table, ids: Sequence[str]) -> pa.Table:
             where = pc.field("id").isin(wanted[at : at + LOOKUP_BATCH])
             parts.append(table.dataset.scanner(filter=where, prefilter=True, blob_handling="all_binary").to_table())
     return pa.concat_tables(parts) if parts else table.schema.empty_table()
+
+
+def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> Iterator[pa.RecordBatch]:
+    """Rows of data files that nothing refers to yet, as they were written, blobs as bytes: read through a version nobody sees."""
+    _, handle = table.apply(state, Overwrite(written))
+    if handle is not None:
+        with translated(f"read {table.location}"):
+            yield from handle.dataset.scanner(scan_in_order=True, blob_handling="all_binary").to_batches()

@@ -26,13 +26,13 @@ from typing import Final
 import numpy as np
 
 from omnigraph.engine.column import Array, Mask
-from omnigraph.engine.memory import Memory
+from omnigraph.engine.memory import Key, Memory
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.search.postings import Rows, Segment
 from omnigraph.engine.stored import Stored
 from omnigraph.engine.text import terms, words
 from omnigraph.storage.indexes import IndexKind
-from omnigraph.storage.rows import Piece, offsets, read_pieces
+from omnigraph.storage.rows import Piece, column_identity, offsets, read_pieces
 from omnigraph.storage.search import Words, full_text
 
 K1: Final = 1.2
@@ -287,8 +287,9 @@ class PassingText:
 class TextColumn:
     """The property at the pins it was lately searched at. Safe from any thread."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, key: Key) -> None:
         self._name = name
+        self._key = key
         self._pins: OrderedDict[int, TextPin] = OrderedDict()
         self._statistics: dict[int, _Statistics] = {}
         self._lock = RLock()
@@ -298,7 +299,8 @@ class TextColumn:
     @classmethod
     def of(cls, stored: Stored, name: str, memory: Memory) -> TextColumn:
         """The column of a table, as the memory has it."""
-        return memory.keep((stored.location, "text", name), lambda: cls(name), lambda _: 0)
+        key = (stored.location, "text", name, column_identity(stored.table, name))
+        return memory.keep(key, lambda: cls(name, key), lambda _: 0)
 
     @property
     def nbytes(self) -> int:
@@ -321,7 +323,7 @@ class TextColumn:
             found = self._pins[stored.pin] = self._assembled(stored)
             while len(self._pins) > _REMEMBERED_PINS:
                 self._pins.popitem(last=False)
-            memory.put((stored.location, "text", self._name), self, self.nbytes)
+            memory.put(self._key, self, self.nbytes)
             return found
 
     def _fits(self, stored: Stored, budget: int) -> bool:
