@@ -4,7 +4,7 @@ What is done with a block depends on its language:
 
     pg        declared; `pg file=x.pg` also saves it, `pg broken` must be refused
     gq        checked against the latest `pg` block of the page; `gq file=x.gq` also saves it
-    python    executed, in one namespace per page
+    python    executed, in one namespace and one empty folder per page
     console   lines after `$ ` are run in a folder holding the page's files and those beside the page; what follows must be their
               output, word for word, except that the output may go on after the last line shown
     sh, text  not run; `sh` may only hold make commands
@@ -50,7 +50,8 @@ def blocks(page: Path) -> list[Block]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
+def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     if "examples" in page.parts:
         shutil.copytree(page.parent, tmp_path, dirs_exist_ok=True)
     catalog: Catalog | None = None
