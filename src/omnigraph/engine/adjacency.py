@@ -15,6 +15,7 @@ Nodes numbered after the adjacency was built have no place in `starts`, and no e
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,13 @@ from omnigraph.engine.numbering import Numbers, each_once
 
 _LOW = np.int64(0xFFFF_FFFF)
 _SHIFT = np.int64(32)
+
+_MANY_ROWS = 4_096
+_ROWS_PER_SOURCE = 32
+"""From this many rows per source on, marking all its neighbours beats searching among them."""
+
+_MARKS = 4 << 20
+"""Bytes of marks at a time: they should stay in the cache of the processor."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,38 @@ class Adjacency:
         return rows, self.neighbours[places]
 
     def connects(self, sources: Numbers, targets: Numbers) -> Mask:
-        """Row by row, whether there is an edge: a binary search among the neighbours of each source."""
+        """Row by row, whether there is an edge."""
+        if len(sources) >= _MANY_ROWS:
+            nodes, place = _places_among(sources)
+            if len(nodes) * _ROWS_PER_SOURCE <= len(sources):
+                return self._marked(nodes, place, targets)
+        return self._searched(sources, targets)
+
+    def _marked(self, nodes: Numbers, place: Numbers, targets: Numbers) -> Mask:
+        """A few nodes, many rows each: neighbours are marked in a bitmap, some nodes at a time, and every row is one look."""
+        width = 1 + max(int(targets.max()), int(self.neighbours.max()) if len(self.neighbours) else 0)
+        at_once = max(1, _MARKS // width)
+        order = None if (place[1:] >= place[:-1]).all() else np.argsort(place, kind="stable")
+        if order is not None:
+            place, targets = place[order], targets[order]
+        bounds = np.searchsorted(place, np.arange(0, len(nodes) + at_once, at_once))
+        marks = np.zeros(at_once * width, np.bool_)
+        connected = np.empty(len(place), np.bool_)
+        for number, (start, stop) in enumerate(itertools.pairwise(bounds.tolist())):
+            first = number * at_once
+            which, neighbours = self.expand(nodes[first : first + at_once])
+            marked = which * width + neighbours
+            marks[marked] = True
+            connected[start:stop] = marks[(place[start:stop] - first) * width + targets[start:stop]]
+            marks[marked] = False
+        if order is None:
+            return connected
+        found = np.empty(len(connected), np.bool_)
+        found[order] = connected
+        return found
+
+    def _searched(self, sources: Numbers, targets: Numbers) -> Mask:
+        """A binary search among the neighbours of each source."""
         low, high = _bounds(self.starts, sources)
         found = np.zeros(len(sources), np.bool_)
         open_ = np.flatnonzero(low < high)
@@ -150,6 +189,15 @@ def distinct(numbers: Array, nodes: int | None) -> Numbers:
         seen[numbers] = True
         return np.flatnonzero(seen)
     return each_once(numbers).astype(np.int64)
+
+
+def _places_among(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Distinct numbers, ascending, and the place of each number among them. Numbers are nodes: from 0 on, and dense."""
+    index = np.zeros(int(numbers.max()) + 1, np.int64)
+    index[numbers] = 1
+    nodes = np.flatnonzero(index)
+    index[nodes] = np.arange(len(nodes))
+    return nodes, index[numbers]
 
 
 def _starts(counts: Array) -> Array:

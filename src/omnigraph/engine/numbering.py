@@ -48,6 +48,22 @@ def each_once(numbers: Numbers) -> Numbers:
     return ordered[keep]
 
 
+_BITS = 64
+"""A bitmap of this many places per number takes no longer than sorting the numbers."""
+
+
+def distinct_count(numbers: Numbers) -> int:
+    """How many different numbers there are, none of them negative."""
+    if not len(numbers):
+        return 0
+    top = int(numbers.max()) + 1
+    if top > _BITS * len(numbers):
+        return len(each_once(numbers))
+    seen = np.zeros(top, np.bool_)
+    seen[numbers] = True
+    return int(np.count_nonzero(seen))
+
+
 class _Base:
     """Ids in number order, and how to find one of them. Never changes."""
 

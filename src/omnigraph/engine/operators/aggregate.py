@@ -18,15 +18,12 @@ from omnigraph.engine.column import concat as concat_vecs
 from omnigraph.engine.evaluate import Scope, vector
 from omnigraph.engine.frame import Binding, Frame, NodeBinding, concat
 from omnigraph.engine.grouping import Codes, Groups, codes_of, combined, groups_of
-from omnigraph.engine.numbering import each_once
+from omnigraph.engine.numbering import distinct_count, each_once
 from omnigraph.engine.ordering import sort_key
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run
 from omnigraph.language.gq.tree import AggregateFunction as Fn
 from omnigraph.model.arrow import arrow_type
-
-_BITS = 64
-"""A bitmap of this many places per number takes no longer than sorting the numbers."""
 
 
 @dataclass(slots=True)
@@ -118,7 +115,7 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
         if wanted.distinct:
             there = column >= 0
             if groups.count == 1:
-                return [np.array([_distinct(column[there])])]
+                return [np.array([distinct_count(column[there])])]
             return [_distinct_by_group(group[there], column[there], groups.count)]
         if len(column) and column.min() < 0:
             there = column >= 0
@@ -145,18 +142,6 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
             return [np.bincount(group, weights=values, minlength=groups.count), _sum(group, weight, groups.count)]
         case Fn.MIN | Fn.MAX:
             return [_extreme(vec, group, groups.count, largest=wanted.function is Fn.MAX)]
-
-
-def _distinct(numbers: Array) -> int:
-    """How many different numbers there are. Marking them in a bitmap beats sorting, unless they are few and large."""
-    if not len(numbers):
-        return 0
-    top = int(numbers.max()) + 1
-    if top > _BITS * len(numbers):
-        return len(each_once(numbers))
-    seen = np.zeros(top, np.bool_)
-    seen[numbers] = True
-    return int(np.count_nonzero(seen))
 
 
 def _distinct_by_group(group: Array, numbers: Array, count: int) -> Array:

@@ -17,7 +17,7 @@ from omnigraph.engine.adjacency import Adjacency, build
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.evaluate import Scope, holds
 from omnigraph.engine.frame import Binding, Frame
-from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.numbering import Numbers, distinct_count, each_once
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run, Traversal
 from omnigraph.engine.walk import walk, walk_from_one
@@ -46,11 +46,15 @@ class Looked:
         return self._adjacency.connects(np.searchsorted(self._nodes, sources), targets)
 
 
-def looks_up(run: Run, hop: st.Hop, frontier: int, hops: int) -> bool:
+_TURN_ROWS = 65_536
+"""From this many rows on it may pay to have the adjacency of the other direction too."""
+
+
+def looks_up(run: Run, hop: st.Hop, frontier: int, hops: int, *, charge: bool = True) -> bool:
     """Whether a traversal goes through the index."""
     if run.traversal is not Traversal.AUTO:
         return run.traversal is Traversal.BTREE
-    return cost.choose_lookup(run.view.edges(hop.edge), hop.direction, frontier, hops)
+    return cost.choose_lookup(run.view.edges(hop.edge), hop.direction, frontier, hops, charge=charge)
 
 
 def stepper(run: Run, hop: st.Hop, sources: Numbers, hops: int) -> Adjacency | Looked:
@@ -66,7 +70,7 @@ def look_up(run: Run, hop: st.Hop, sources: Numbers) -> Looked:
     """Neighbours of some nodes, through the index."""
     if run.trace is not None:
         run.trace.note("index")
-    nodes = np.unique(sources[sources >= 0])
+    nodes = each_once(sources[sources >= 0])
     edges = run.view.edges(hop.edge)
     ways = (HopDirection.OUT, HopDirection.IN) if hop.direction is HopDirection.BOTH else (hop.direction,)
     near, far = [], []
@@ -146,8 +150,8 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         kept = np.flatnonzero(there)
         rows, targets = walks(hop, sources[kept], run)
         return kept[rows], targets
-    if looks_up(run, hop, len(sources), hop.maximum):
-        return walk(sources, hop.minimum, hop.maximum, lambda nodes: look_up(run, hop, nodes).expand(nodes))
+    if looks_up(run, hop, len(sources), hop.maximum, charge=False):
+        return walk(sources, hop.minimum, hop.maximum, lambda nodes: stepper(run, hop, nodes, hops=1).expand(nodes))
     if run.trace is not None:
         run.trace.note("adjacency")
     adjacency = run.view.edges(hop.edge).adjacency(hop.direction)
@@ -210,7 +214,7 @@ def _edges_one_way(hop: st.Hop, way: HopDirection, sources: Numbers, run: Run) -
     if run.traversal is Traversal.BTREE or (run.traversal is Traversal.AUTO and cost.choose_lookup(known, way, len(sources), 1)):
         if run.trace is not None:
             run.trace.note("index")
-        nodes = np.unique(sources[sources >= 0])
+        nodes = each_once(sources[sources >= 0])
         near, far, edges = known.look_up(nodes, way, positions=True)
         order = np.lexsort([edges, near])
         near, far, edges = near[order], far[order], edges[order]
@@ -242,12 +246,23 @@ def close(step: st.Close, frames: Iterator[Frame], run: Run, bindings: dict[str,
         elif hop.single:
             there = (sources >= 0) & (targets >= 0)
             connected = np.zeros(frame.rows, np.bool_)
-            connected[there] = stepper(run, hop, sources[there], hops=1).connects(sources[there], targets[there])
+            connected[there] = _connected(hop, sources[there], targets[there], run)
             found = frame.keep(connected)
         else:
             found = frame.keep(_reaches(hop, sources, targets, run))
         if found.rows:
             yield found
+
+
+def _connected(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:
+    """Row by row, whether there is an edge; asked from the side that has fewer nodes."""
+    known = stepper(run, hop, sources, hops=1)
+    if len(sources) < _TURN_ROWS or not isinstance(known, Adjacency):
+        return known.connects(sources, targets)
+    if distinct_count(targets) * 2 >= distinct_count(sources):
+        return known.connects(sources, targets)
+    back = {HopDirection.OUT: HopDirection.IN, HopDirection.IN: HopDirection.OUT}.get(hop.direction, hop.direction)
+    return run.view.edges(hop.edge).adjacency(back).connects(targets, sources)
 
 
 def _reaches(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:

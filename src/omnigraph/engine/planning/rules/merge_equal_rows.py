@@ -28,6 +28,7 @@ def apply(plan: st.Plan, catalog: Catalog) -> st.Plan:
     for step in reversed(plan.steps):
         needed_after.append(needed_after[-1] | mentions(step))
     needed_after.reverse()
+    following = dict(enumerate(plan.steps[1:]))
     steps: list[st.Step] = []
     bound: set[str] = set()
     for place, step in enumerate(plan.steps):
@@ -36,6 +37,8 @@ def apply(plan: st.Plan, catalog: Catalog) -> st.Plan:
         keep = tuple(sorted(bound & needed_after[place + 1]))
         if isinstance(step, st.EdgeScan) and step.edge_variable in keep:
             continue  # every edge once: no two rows are equal
+        if isinstance(step, st.Expand) and isinstance(following.get(place), st.Close):
+            continue  # which leaves so few rows that there is less to merge
         if isinstance(step, st.Expand | st.Close | st.EdgeScan | st.Optional) and len(keep) < len(bound) and keep:
             steps.append(st.Merge(keep))
             bound = set(keep)
