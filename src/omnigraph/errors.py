@@ -18,7 +18,7 @@
     ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
     ├── AlreadyExists               already_exists          the name is taken
     ├── ConflictError               somebody else got there first
-    │   ├── KeyConflict             key_conflict            an entity with this id exists
+    │   ├── KeyConflict             key_conflict            an entity with this id exists; `.violations` lists them
     │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
     │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
     │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
@@ -208,6 +208,10 @@ class KeyConflict(ConflictError):
 
     code = "key_conflict"
     default_hint = "Use mode `merge` to replace existing entities."
+
+    def __init__(self, message: str, *, violations: Sequence[object] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.violations = tuple(violations)
 
 
 class ReadSetChanged(ConflictError):

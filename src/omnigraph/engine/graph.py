@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +29,12 @@ from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Vec
 from omnigraph.engine.estimate import estimates
 from omnigraph.engine.explain import Explanation, explained
+from omnigraph.engine.export import ByteSink, Exported, export
+from omnigraph.engine.load.progress import Report
+from omnigraph.engine.load.request import asked
+from omnigraph.engine.load.result import LoadResult
+from omnigraph.engine.load.runner import run as run_load
+from omnigraph.engine.load.sources import Source
 from omnigraph.engine.memory import MemoryUse
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.parameters import Value, bind, require
@@ -369,6 +375,54 @@ class Graph:
         commit_ = commit(self.workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
         return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, actor, commit_)
+
+    def load(
+        self,
+        source: Source,
+        *,
+        mode: Literal["merge", "append", "overwrite"] = "merge",
+        branch: str = MAIN,
+        from_: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        dialect: Literal["strict", "compatible"] = "strict",
+        progress: bool | Report | None = None,
+        engine: Literal["auto", "local", "spark"] = "auto",
+        types: Mapping[str, str] | None = None,
+    ) -> LoadResult:
+        """Load files, frames or records as one commit. All that is wrong with them is reported, and then nothing is changed.
+
+        `source` is a path, a folder, a pattern or several (`.jsonl`, `.csv`, `.parquet`), a mapping of types to frames, rows or
+        paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it.
+        """
+        view, request = asked(
+            self.store,
+            self.view,
+            source,
+            mode=mode,
+            branch=branch,
+            from_=from_,
+            actor=actor,
+            message=message,
+            dialect=dialect,
+            progress=progress,
+            engine=engine,
+            types=types,
+        )
+        result = run_load(self.workspace, view, request)
+        self._after_write(branch, view.catalog)
+        return result
+
+    def export(
+        self,
+        target: str | Path | ByteSink,
+        *,
+        types: Iterable[str] | None = None,
+        branch: str | None = None,
+        at: str | None = None,
+    ) -> Exported:
+        """Write a graph, or some of its types, as JSON lines that load back to an equal graph."""
+        return export(self.view(branch, at), target, types)
 
     def plan_schema(self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False) -> MigrationPlan:
         """What it takes to get from the schema of a branch to another one. Nothing is changed."""

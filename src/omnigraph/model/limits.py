@@ -33,3 +33,12 @@ MAX_MUTATION_ROWS: Final = 8_192
 
 MAX_MUTATION_BYTES: Final = 32 << 20
 """Most bytes of one type that a mutation writes; `load` has no such limit."""
+
+MAX_LINE_BYTES: Final = 32 << 20
+"""Longest line of a file to load, in bytes."""
+
+MAX_LINE_SLOTS: Final = 131_072
+"""Most brackets, braces, commas and colons outside strings in a line of a file to load."""
+
+MAX_VIOLATIONS: Final = 100_000
+"""Most violations listed for one load; reading stops when there are more."""

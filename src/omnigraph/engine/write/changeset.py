@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,17 @@ from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.view import table_key
+from omnigraph.storage.changes import WrittenRows
 
 NO_IDS = pa.array([], pa.string())
+
+
+class PlaceList(Protocol):
+    """File and line of each row."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, row: int, /) -> tuple[str | None, int | None]: ...
 
 
 @dataclass(frozen=True)
@@ -29,7 +39,7 @@ class Delta:
 
     type: NodeType | EdgeType
     rows: pa.Table
-    """Images after the change, complete, each id once."""
+    """Images after the change, complete, each id once. If they are written already: the columns that rules about sets look at."""
     removed: pa.Array = field(default_factory=lambda: NO_IDS)
     """Ids of entities that go. None of them is among the rows."""
     replaces_all: bool = False
@@ -38,8 +48,10 @@ class Delta:
     """Every id was made for this change: none can exist."""
     must_be_new: bool = False
     """An id that exists is a conflict."""
-    places: tuple[tuple[str, int], ...] = ()
+    places: PlaceList = ()
     """File and line of each row, where it came from one."""
+    written: WrittenRows | None = None
+    """The rows in data files, if they are there already; each was checked by itself before."""
 
     @property
     def key(self) -> str:
@@ -69,7 +81,16 @@ class Delta:
 
     def place(self, row: int) -> tuple[str | None, int | None]:
         """Where a row was written, if that is known."""
-        return self.places[row] if self.places else (None, None)
+        return self.places[row] if len(self.places) else (None, None)
+
+    def entity(self, row: int) -> str | None:
+        """The id of a row. An id that was made for a line of a file says nothing to whoever wrote the line."""
+        return None if self.fresh and len(self.places) else self.ids[row].as_py()
+
+    def called(self, row: int) -> str:
+        """A row, for a message."""
+        entity = self.entity(row)
+        return self.type.name if entity is None else f"{self.type.name} `{entity}`"
 
 
 class ChangeSet:

@@ -18,6 +18,7 @@ from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
 from omnigraph.storage.changes import Append, Change, Delete, Overwrite, Upsert
 from omnigraph.storage.graph_store import Snapshot
+from omnigraph.storage.leases import Held
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
@@ -36,13 +37,18 @@ class Intent:
     strict: frozenset[str] = frozenset()
     """Tables that were searched: the change is void if somebody else changes them meanwhile."""
     even_if_empty: bool = False
+    checked: bool = False
+    """Somebody has validated the change against the view already."""
+    lease: Held | None = None
+    """What keeps data files from being reclaimed that were begun long ago."""
 
 
 def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, intent: Intent) -> Commit | None:
     """Validate a change and publish it. None when there is nothing to change."""
     if changes.is_empty and not intent.even_if_empty:
         return None
-    refuse(violations(changes, view))
+    if not intent.checked:
+        refuse(violations(changes, view))
     planned = tuple(PlannedChange(d.key, _change(d, view)) for d in changes if not d.is_empty)
     plan = PublishPlan(
         OpClass.LOGICAL,
@@ -55,17 +61,17 @@ def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, in
         message=intent.message,
         merged_parent=intent.merged_parent,
         carried=intent.carried,
+        lease=intent.lease,
     )
     return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes))
 
 
 def _change(delta: Delta, view: View) -> Change:
-    table = stored_of(view, delta.type).table
-    if delta.replaces_all:
-        return Overwrite(table.write(delta.rows))
-    if delta.rows.num_rows == 0:
+    if delta.rows.num_rows == 0 and not delta.replaces_all:
         return Delete(tuple(delta.removed.to_pylist()))
-    written = table.write(delta.rows)
+    written = stored_of(view, delta.type).table.write(delta.rows) if delta.written is None else delta.written
+    if delta.replaces_all:
+        return Overwrite(written)
     if delta.fresh and not len(delta.removed):
         return Append(written)
     if delta.must_be_new and not len(delta.removed):

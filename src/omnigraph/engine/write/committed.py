@@ -17,9 +17,13 @@ from omnigraph.engine.column import Mask
 from omnigraph.engine.stored import Stored
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import whole
+from omnigraph.storage.tables import Table
 
 LOOKUP_KEYS = 8_192
 """Most keys in one question to an index."""
+
+SCANNED_ABOVE = 4 * LOOKUP_KEYS
+"""For more keys than that, reading the columns of all rows costs less than asking an index."""
 
 
 def stored_of(view: View, type_: NodeType | EdgeType) -> Stored:
@@ -39,10 +43,23 @@ def existing(view: View, type_: NodeType | EdgeType, ids: pa.Array) -> Mask:
 
 def rows_where(view: View, type_: NodeType | EdgeType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
     """Rows whose value in a column is among some."""
-    table = stored_of(view, type_).table
+    stored = stored_of(view, type_)
+    table = stored.table
+    if not stored.rows or not len(values):
+        return table.read(columns, limit=0)
     wanted = pc.unique(values)
     wanted = wanted.filter(wanted.is_valid())
+    if len(wanted) > SCANNED_ABOVE:
+        return _scanned(table, column, wanted, columns)
     parts = [
         table.read(columns, pc.field(column).isin(wanted.slice(at, LOOKUP_KEYS))) for at in range(0, len(wanted), LOOKUP_KEYS)
     ]
     return pa.concat_tables(parts) if parts else table.read(columns, limit=0)
+
+
+def _scanned(table: Table, column: str, wanted: pa.Array, columns: Sequence[str]) -> pa.Table:
+    """The same by reading everything once."""
+    read = list(dict.fromkeys([column, *columns]))
+    schema = pa.schema([table.schema.field(name) for name in read])
+    kept = [b.filter(pc.is_in(b.column(column), value_set=wanted)) for b in table.scan(read)]
+    return pa.Table.from_batches(kept, schema).select(list(columns))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.view import View, table_key
 from omnigraph.engine.write.changeset import ChangeSet
-from omnigraph.engine.write.rules import cardinality, endpoints, unique, values
+from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique, values
 from omnigraph.engine.write.violations import Violation
 
 
@@ -18,7 +18,8 @@ def violations(changes: ChangeSet, view: View) -> list[Violation]:
     """Everything that is wrong with a change."""
     found: list[Violation] = []
     for delta in changes:
-        found += values.check(delta)
+        if delta.written is None:
+            found += values.check(delta)
     return found + set_violations(changes, view)
 
 
@@ -26,6 +27,7 @@ def set_violations(changes: ChangeSet, view: View) -> list[Violation]:
     """What is wrong with a change next to what is committed."""
     found: list[Violation] = []
     for delta in changes:
+        found += identity.check(delta, view)
         found += unique.check(delta, view)
         if isinstance(delta.type, EdgeType):
             found += endpoints.check_new_edges(delta, changes, view)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.errors import ValidationError
+from omnigraph.errors import KeyConflict, ValidationError
 
 SHOWN = 20
 """Violations spelt out in a message; the rest is counted."""
@@ -27,8 +27,9 @@ class Violation:
     line: int | None = None
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}: " if self.file is not None and self.line is not None else ""
-        return f"{where}{self.message}"
+        if self.line is None:
+            return self.message
+        return f"{f'record {self.line}' if self.file is None else f'{self.file}:{self.line}'}: {self.message}"
 
     def to_dict(self) -> dict[str, object]:
         """The violation as JSON-ready data, without what is not known."""
@@ -40,7 +41,10 @@ class Violation:
 
 
 def refuse(violations: Sequence[Violation]) -> None:
-    """Raise if there is any violation, with the first ones and the number of each kind."""
+    """Raise if there is any violation, with the first ones and the number of each kind.
+
+    When all that is wrong is that ids exist already, it is a conflict: the same rows are fine in another mode.
+    """
     if not violations:
         return
     counts = Counter(v.rule for v in violations)
@@ -50,4 +54,5 @@ def refuse(violations: Sequence[Violation]) -> None:
     lines = [] if total == 1 else [f"  {v}" for v in violations[:SHOWN]]
     if total > SHOWN:
         lines.append(f"  … and {total - SHOWN} more")
-    raise ValidationError("\n".join([head, *lines]), violations=violations)
+    raised = KeyConflict if set(counts) == {"key"} else ValidationError
+    raise raised("\n".join([head, *lines]), violations=violations)

@@ -6,9 +6,9 @@ not counted. A node that never had an edge of the type is not asked for its mini
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,22 +26,38 @@ def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
     assert isinstance(edge, EdgeType)
     if edge.minimum == 0 and edge.maximum is None:
         return
-    after = Counter(delta.column("src").to_pylist())
-    touched = set(after)
+    touched = pc.unique(delta.column("src"))
+    sources = [delta.column("src")]
     if not delta.replaces_all:
-        before = rows_where(view, edge, "id", delta.touched, ["id", "src"]) if not delta.fresh or len(delta.removed) else None
-        if before is not None:
-            touched |= set(before["src"].to_pylist())
-        if touched:
-            sources = pa.array(sorted(touched), pa.string())
-            committed = rows_where(view, edge, "src", sources, ["id", "src"])
+        if not delta.fresh or len(delta.removed):
+            before = rows_where(view, edge, "id", delta.touched, ["id", "src"])
+            touched = pc.unique(pa.concat_arrays([touched, whole(before["src"])]))
+        if len(touched):
+            committed = rows_where(view, edge, "src", touched, ["id", "src"])
             kept = committed.filter(pa.array(~among(whole(committed["id"]), delta.touched)))
-            after.update(kept["src"].to_pylist())
+            sources.append(whole(kept["src"]))
     node = changes.node(edge.source)
-    gone = set() if node is None else set(pc.unique(removed_nodes(node, view)).to_pylist())
-    for source in sorted(touched - gone):
-        count = after[source]
-        if count < edge.minimum or (edge.maximum is not None and count > edge.maximum):
-            bound = f"min {edge.minimum}" if count < edge.minimum else f"max {edge.maximum}"
-            message = f"{edge.source} `{source}` would have {count} {edge.name} edges ({bound})"
-            yield Violation("cardinality", edge.name, message, None, source, count)
+    if node is not None:
+        touched = touched.filter(pa.array(~among(touched, removed_nodes(node, view))))
+    places = pc.index_in(pa.concat_arrays(sources), value_set=touched)
+    counts = np.bincount(places.drop_null().to_numpy(), minlength=len(touched))
+    wrong = counts < edge.minimum
+    if edge.maximum is not None:
+        wrong |= counts > edge.maximum
+    offenders = touched.filter(pa.array(wrong))
+    rows = _last_rows(delta, offenders)
+    for source, count, row in sorted(zip(offenders.to_pylist(), counts[wrong].tolist(), rows, strict=True)):
+        bound = f"min {edge.minimum}" if count < edge.minimum else f"max {edge.maximum}"
+        message = f"{edge.source} `{source}` would have {count} {edge.name} edges ({bound})"
+        file, line = delta.place(row) if row >= 0 else (None, None)
+        yield Violation("cardinality", edge.name, message, None, source, count, file, line)
+
+
+def _last_rows(delta: Delta, sources: pa.Array) -> list[int]:
+    """The last row of the change that begins at each of some sources; -1 where there is none."""
+    found = np.full(len(sources), -1)
+    if len(sources):
+        places = pc.index_in(delta.column("src"), value_set=sources)
+        rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+        found[places.drop_null().to_numpy()] = rows
+    return found.tolist()

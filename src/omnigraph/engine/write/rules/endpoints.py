@@ -27,9 +27,9 @@ def check_new_edges(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Vi
         if not len(missing):
             continue
         for row in np.flatnonzero(among(values, missing)).tolist():
-            entity, value = delta.ids[row].as_py(), values[row].as_py()
+            entity, value = delta.entity(row), values[row].as_py()
             file, line = delta.place(row)
-            message = f"{delta.type.name} `{entity}`: {end} `{value}` not found in {node}"
+            message = f"{delta.called(row)}: {end} `{value}` not found in {node}"
             yield Violation("endpoint", delta.type.name, message, "from" if column == "src" else "to", entity, value, file, line)
 
 

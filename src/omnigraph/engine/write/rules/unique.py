@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import NodeType
 from omnigraph.catalog.shape import Unique
-from omnigraph.engine.column import Vec
-from omnigraph.engine.grouping import codes_of, combined
+from omnigraph.engine.column import Mask, Vec
+from omnigraph.engine.grouping import Codes, codes_of, combined
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import Delta, among, whole
 from omnigraph.engine.write.committed import rows_where
@@ -31,21 +32,17 @@ def check(delta: Delta, view: View) -> Iterator[Violation]:
     """Every row whose unique values somebody else has."""
     for group in groups_of(delta):
         if delta.rows.num_rows:
-            inside = list(_inside(delta, group))
-            yield from inside
-            if not inside and not delta.replaces_all:
+            yield from _inside(delta, group)
+            if not delta.replaces_all:
                 yield from _against_committed(delta, group, view)
 
 
 def _inside(delta: Delta, group: tuple[str, ...]) -> Iterator[Violation]:
     columns = [delta.column(name) for name in group]
-    there = np.ones(delta.rows.num_rows, np.bool_)
-    for column in columns:
-        there &= column.is_valid().to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(there)
+    rows = np.flatnonzero(_complete(columns))
     if len(rows) < 2:
         return
-    codes = combined([codes_of(Vec.of(c.take(pa.array(rows)))) for c in columns]).codes
+    codes = combined([_codes(c.take(pa.array(rows))) for c in columns]).codes
     order = np.argsort(codes, kind="stable")
     same = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     for at in same.tolist():
@@ -59,20 +56,38 @@ def _against_committed(delta: Delta, group: tuple[str, ...], view: View) -> Iter
         committed = committed.filter(pa.array(~among(whole(committed["id"]), delta.touched)))
     if not committed.num_rows:
         return
-    holders: dict[tuple[object, ...], str] = {}
-    for row in committed.sort_by("id").to_pylist():
-        holders.setdefault(tuple(row[name] for name in group), row["id"])
-    for row, values in enumerate(zip(*(delta.column(name).to_pylist() for name in group), strict=True)):
-        holder = holders.get(values) if all(v is not None for v in values) else None
-        if holder is not None:
-            yield _violation(delta, group, row, holder)
+    committed = committed.sort_by("id")
+    new = [delta.column(name) for name in group]
+    both = [pa.concat_arrays([whole(committed[name]), column]) for name, column in zip(group, new, strict=True)]
+    codes = combined([_codes(column) for column in both]).codes
+    there = _complete(both)
+    count = committed.num_rows
+    held, first = np.unique(codes[:count][there[:count]], return_index=True)
+    holders = np.flatnonzero(there[:count])[first]
+    rows = np.flatnonzero(there[count:] & np.isin(codes[count:], held))
+    for row in rows.tolist():
+        holder = int(holders[np.searchsorted(held, codes[count + row])])
+        yield _violation(delta, group, row, committed["id"][holder].as_py())
+
+
+def _codes(column: pa.Array) -> Codes:
+    """Equal values as equal numbers; both zeros are one value."""
+    return codes_of(Vec.of(pc.add(column, 0.0).cast(column.type) if pa.types.is_floating(column.type) else column))
+
+
+def _complete(columns: list[pa.Array]) -> Mask:
+    """Rows with all parts of a combination."""
+    there = np.ones(len(columns[0]), np.bool_)
+    for column in columns:
+        there &= column.is_valid().to_numpy(zero_copy_only=False)
+    return there
 
 
 def _violation(delta: Delta, group: tuple[str, ...], row: int, holder: str) -> Violation:
     values = [delta.column(name)[row].as_py() for name in group]
-    entity = delta.ids[row].as_py()
+    entity = delta.entity(row)
     file, line = delta.place(row)
     shown = ", ".join(f"{name} = {value!r}" for name, value in zip(group, values, strict=True))
-    message = f"{delta.type.name} `{entity}` and `{holder}` both have {shown}, which must be unique"
+    message = f"{delta.called(row)} and `{holder}` both have {shown}, which must be unique"
     value = values[0] if len(values) == 1 else values
     return Violation("unique", delta.type.name, message, ", ".join(group), entity, value, file, line)

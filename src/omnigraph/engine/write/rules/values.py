@@ -90,7 +90,7 @@ def _pattern(delta: Delta, name: str, pattern: str) -> Iterator[Violation]:
 def _each(delta: Delta, rule: str, name: str, values: pa.Array, bad: Mask, what: Callable[[object], str]) -> Iterator[Violation]:
     for row in np.flatnonzero(bad).tolist():
         value = values[row].as_py()
-        entity = delta.ids[row].as_py()
+        entity = delta.entity(row)
         file, line = delta.place(row)
-        message = f"{delta.type.name} `{entity}`: property `{name}` {what(value)}"
+        message = f"{delta.called(row)}: property `{name}` {what(value)}"
         yield Violation(rule, delta.type.name, message, name, entity, value, file, line)

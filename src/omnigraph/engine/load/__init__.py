@@ -1,0 +1,15 @@
+"""Load: files, frames or records, of any size, as one commit.
+
+    source → chunks → parse → typed rows, row rules → set rules → PublishPlan → commit
+                         └──────── data files, written as they come ────┘
+
+Every stage is a function of values: a chunk and the types go in, Arrow batches and violations come out. The local runner calls
+them from threads (`runner`); another runner may call them from other processes.
+
+    sources    what was given: which files, in which format, of which types
+    lines      bytes into chunks of whole lines
+    parse      a chunk into typed rows: `fast` for what is surely right, `exact` for everything else, line by line
+    frames     CSV, Parquet, Arrow and data frames into typed rows
+    identity   ids: from keys, given, or fresh
+    collected  what the set rules need of all rows, and which rows stand for the same entity
+"""

@@ -1,0 +1,90 @@
+"""Ids of many rows at once: from key columns, or fresh.
+
+Derived ids are exactly those of `omnigraph.catalog.keys`; here whole columns are spelt at a time, and only what Arrow spells
+differently (floats, text that JSON escapes) goes through it value by value.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.canonical_json import compact
+from omnigraph.catalog.catalog import NodeType, Property
+from omnigraph.catalog.keys import key_text
+from omnigraph.model.ids import IdSource
+from omnigraph.model.types import Scalar
+
+_CROCKFORD: Final = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
+_ESCAPED: Final = r'["\\\x00-\x1f]'
+_TIME_CHARS: Final = 10
+_ULID_CHARS: Final = 26
+_VALUE: Final = {char: number for number, char in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
+_ULID: Final = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
+
+
+def ids_from_keys(type_: NodeType, columns: dict[str, pa.Array]) -> pa.Array:
+    """The id of each row. A row without all key values has none."""
+    texts = [_texts(prop, columns[prop.name]) for prop in type_.key]
+    if len(texts) == 1:
+        return texts[0]
+    plain = pa.array(np.ones(len(texts[0]), np.bool_))
+    for text in texts:
+        plain = pc.and_(plain, pc.fill_null(pc.invert(pc.match_substring_regex(text, _ESCAPED)), True))
+    joined = pc.binary_join_element_wise(*texts, '","')
+    joined = pc.binary_join_element_wise('["', joined, '"]', "")
+    if pc.all(plain).as_py() is not False:
+        return joined
+    escaped = [None if None in row else compact(list(row)) for row in zip(*(t.to_pylist() for t in texts), strict=True)]
+    return pa.array(escaped, pa.string())
+
+
+def _texts(prop: Property, column: pa.Array) -> pa.Array:
+    scalar = prop.type.scalar
+    if scalar is Scalar.STRING:
+        return column
+    if scalar is Scalar.DATE:
+        return column.cast(pa.int32()).cast(pa.string())
+    if scalar is Scalar.DATETIME:
+        return column.cast(pa.int64()).cast(pa.string())
+    if scalar.is_float:
+        values = column.to_pylist()
+        return pa.array([None if v is None else key_text(prop.name, prop.type, v) for v in values], pa.string())
+    return column.cast(pa.string())
+
+
+def fresh_ids(ids: IdSource, count: int) -> pa.Array:
+    """Ids that never were, ascending, all of one moment. One id is asked of the source and seeds the others."""
+    first = ids.next()
+    if not _ULID.fullmatch(first):
+        return pa.array([first, *(ids.next() for _ in range(count - 1))][:count], pa.string())
+    seed = 0
+    for char in first[_TIME_CHARS:]:
+        seed = seed << 5 | _VALUE[char]
+    numbers = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+    high = np.sort(numbers.integers(0, 2**64, count, np.uint64, endpoint=False))
+    low = numbers.integers(0, 2**16, count, np.uint64, endpoint=False)
+    text = np.empty((count, _ULID_CHARS), np.uint8)
+    text[:, :_TIME_CHARS] = np.frombuffer(first[:_TIME_CHARS].encode(), np.uint8)
+    for at in range(12):  # the 60 highest of 80 random bits
+        text[:, _TIME_CHARS + at] = _CROCKFORD[(high >> np.uint64(59 - 5 * at)) & np.uint64(31)]
+    rest = (high & np.uint64(15)) << np.uint64(16) | low
+    for at in range(4):
+        text[:, _TIME_CHARS + 12 + at] = _CROCKFORD[(rest >> np.uint64(15 - 5 * at)) & np.uint64(31)]
+    offsets = np.arange(0, (count + 1) * _ULID_CHARS, _ULID_CHARS, dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+
+
+def with_ids(batch: pa.RecordBatch, ids: IdSource) -> pa.RecordBatch:
+    """Rows with a fresh id where they have none."""
+    given = batch.column(0)
+    if not given.null_count:
+        return batch
+    made = fresh_ids(ids, given.null_count)
+    if given.null_count < len(given):
+        made = pc.replace_with_mask(given, given.is_null(), made)
+    return pa.RecordBatch.from_arrays([made, *batch.columns[1:]], schema=batch.schema)

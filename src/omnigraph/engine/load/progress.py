@@ -1,0 +1,102 @@
+"""How far a load is: what the runner tells, and a line for a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TextIO
+
+
+class Stage(Enum):
+    """What a load is doing."""
+
+    READ = "reading"
+    CHECK = "checking"
+    PUBLISH = "publishing"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A moment of a load."""
+
+    stage: Stage
+    rows: int
+    """Read so far."""
+    seconds: float
+    bytes: int = 0
+    total_bytes: int | None = None
+    """None when nobody knows."""
+    violations: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Rows per second."""
+        return self.rows / self.seconds if self.seconds else 0.0
+
+    @property
+    def share(self) -> float | None:
+        """How much of the input has been read, from 0 to 1."""
+        return min(1.0, self.bytes / self.total_bytes) if self.total_bytes else None
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds that reading the rest will take."""
+        share = self.share
+        return None if not share else self.seconds / share - self.seconds
+
+    def __str__(self) -> str:
+        parts = [f"{self.stage.value}: {self.rows:,} rows", f"{self.rate:,.0f}/s"]
+        if self.share is not None and self.stage is Stage.READ:
+            parts += [f"{self.share:.0%}", f"{self.remaining:.0f} s left"]
+        if self.violations:
+            parts.append(f"{self.violations:,} violations")
+        return " · ".join(parts)
+
+
+Report = Callable[[Progress], None]
+"""Told how far a load is."""
+
+
+class TerminalLine:
+    """One line that is written over, as long as somebody looks: `progress=True`."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._width = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Show a moment."""
+        if not self._stream.isatty():
+            return
+        text = str(progress)
+        end = "\n" if progress.stage is Stage.DONE else ""
+        self._stream.write(f"\r{text.ljust(self._width)}{end}")
+        self._stream.flush()
+        self._width = len(text)
+
+
+class Told:
+    """Tells how far a load is, not too often."""
+
+    def __init__(self, report: Report | None, total_bytes: int | None, every: float = 0.1) -> None:
+        self._report = report
+        self._total = total_bytes
+        self._every = every
+        self._begun = time.monotonic()
+        self._last = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self._begun
+
+    def tell(self, stage: Stage, rows: int, bytes_: int, violations: int, *, now: bool = False) -> None:
+        """Where the load is."""
+        if self._report is None or (not now and self.seconds - self._last < self._every):
+            return
+        self._last = self.seconds
+        self._report(Progress(stage, rows, self.seconds, bytes_, self._total, violations))

@@ -1,0 +1,89 @@
+"""What is asked for, checked: which branch, which mode, which dialect, which runner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar
+
+from omnigraph.engine.load.collected import Mode
+from omnigraph.engine.load.progress import Report, TerminalLine
+from omnigraph.engine.load.sources import Input, Source, inputs_of
+from omnigraph.engine.view import View
+from omnigraph.errors import NotFound, UsageError
+from omnigraph.storage.graph_store import GraphStore, check_branch_name
+
+_MOST_WORKERS = 8
+
+Choice = TypeVar("Choice", bound=Enum)
+
+
+class Dialect(Enum):
+    """How records are written."""
+
+    STRICT = "strict"
+    COMPATIBLE = "compatible"
+
+
+class Engine(Enum):
+    """Who runs a load."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to load, and how."""
+
+    inputs: list[Input]
+    branch: str
+    mode: Mode
+    from_: str | None = None
+    creates_branch: bool = False
+    dialect: Dialect = Dialect.STRICT
+    actor: str | None = None
+    message: str | None = None
+    report: Report | None = None
+    workers: int = field(default_factory=lambda: min(_MOST_WORKERS, len(os.sched_getaffinity(0))))
+
+
+def asked(
+    store: GraphStore,
+    find_view: Callable[[str], View],
+    source: Source,
+    *,
+    mode: str,
+    branch: str,
+    from_: str | None,
+    actor: str | None,
+    message: str | None,
+    dialect: str,
+    progress: bool | Report | None,
+    engine: str,
+    types: Mapping[str, str] | None,
+) -> tuple[View, Request]:
+    """The request, and the view it is checked against: of the branch, or of the one it is to be made from."""
+    chosen, spelt = _choice(Mode, "mode", mode), _choice(Dialect, "dialect", dialect)
+    if _choice(Engine, "engine", engine) is Engine.SPARK:
+        raise UsageError("loading by Spark is not there yet", hint='Use engine="local".')
+    existing = store.branches()
+    creates = branch not in existing
+    if creates:
+        if from_ is None:
+            raise NotFound(f"branch `{branch}` not found; pass `from_` to create it")
+        check_branch_name(branch, existing)
+    view = find_view(from_ if creates and from_ is not None else branch)
+    inputs = inputs_of(source, view.catalog, types)
+    report = TerminalLine() if progress is True else progress or None
+    return view, Request(inputs, branch, chosen, from_, creates, spelt, actor, message, report)
+
+
+def _choice(kind: type[Choice], name: str, given: str) -> Choice:
+    try:
+        return kind(given)
+    except ValueError:
+        raise UsageError(f"{name} cannot be `{given}`", hint=f"It is one of {', '.join(k.value for k in kind)}.") from None

@@ -1,0 +1,173 @@
+"""What was given to load: files by path, folder or pattern, frames by type, or records.
+
+Each becomes an `Input` that says what it holds and how it is read. Which type the rows of a CSV or Parquet file have is said by
+its name (`Person.csv`), or by whoever asks for the load.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.load.types import Type
+from omnigraph.errors import NotFound, UsageError
+from omnigraph.language.diagnostics import did_you_mean
+
+Source = Any
+"""A path, several, a mapping of types to frames, or an iterable of records."""
+
+
+class Format(Enum):
+    """How rows are written."""
+
+    NDJSON = "ndjson"
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+    ROWS = "rows"
+    """Mappings of properties, all of one type."""
+    RECORDS = "records"
+    """Mappings as lines of NDJSON have them."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """One thing to read."""
+
+    format: Format
+    content: Any
+    """A path, or what holds the rows."""
+    name: str | None = None
+    """What to call it in a report."""
+    type: Type | None = None
+    size: int | None = None
+    """In bytes, if that is known."""
+
+
+_FORMATS = {".jsonl": Format.NDJSON, ".ndjson": Format.NDJSON, ".csv": Format.CSV, ".parquet": Format.PARQUET}
+
+
+def inputs_of(source: Source, catalog: Catalog, types: Mapping[str, str] | None = None) -> list[Input]:
+    """Everything there is to read, in order."""
+    named = {} if types is None else dict(types)
+    if isinstance(source, str | os.PathLike):
+        return [_file(path, catalog, named) for path in _expanded(os.fspath(source))]
+    if isinstance(source, Mapping):
+        return [_of_type(_type_named(str(name), catalog), content) for name, content in source.items()]
+    if hasattr(source, "read"):
+        return [Input(Format.NDJSON, source, getattr(source, "name", None) or "<stream>")]
+    if _is_frame(source):
+        raise UsageError("a frame has rows of one type", hint='Say which: load({"Person": frame}).')
+    if isinstance(source, Sequence) and source and all(isinstance(item, str | os.PathLike) for item in source):
+        return [_file(path, catalog, named) for item in source for path in _expanded(os.fspath(item))]
+    if isinstance(source, Iterable) and not isinstance(source, bytes):
+        return [Input(Format.RECORDS, source)]
+    raise UsageError(
+        f"cannot load from {type(source).__name__}",
+        hint="Give a path, a pattern, a mapping of type names to frames, or an iterable of records.",
+    )
+
+
+def _of_type(type_: Type, content: Any) -> Input:
+    if isinstance(content, str | os.PathLike):
+        path = os.fspath(content)
+        format_ = _format(path)
+        if format_ is Format.NDJSON:
+            raise UsageError(f"{path} says itself which types its records have", hint="Load it by its path alone.")
+        return Input(format_, _existing(path), path, type_, os.path.getsize(path))
+    if _is_frame(content):
+        return Input(Format.ARROW, content, None, type_)
+    if isinstance(content, Iterable) and not isinstance(content, bytes | Mapping):
+        return Input(Format.ROWS, content, None, type_)
+    raise UsageError(
+        f"cannot load rows of {type_.name} from {type(content).__name__}",
+        hint="Give an Arrow table, a pandas or polars frame, a list of mappings, or a path.",
+    )
+
+
+def _is_frame(content: object) -> bool:
+    return isinstance(content, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(content, "__arrow_c_stream__")
+
+
+def arrow_batches(content: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of a frame: Arrow's own, or anything that speaks Arrow's interface (pandas and polars do)."""
+    if isinstance(content, pa.RecordBatch):
+        yield content
+    elif isinstance(content, pa.RecordBatchReader):
+        yield from content
+    elif isinstance(content, pa.Table):
+        yield from content.to_batches(max_chunksize=65_536)
+    elif type(content).__module__.partition(".")[0] == "pandas":
+        yield from pa.Table.from_pandas(content, preserve_index=False).to_batches(max_chunksize=65_536)
+    else:
+        for batch in pa.RecordBatchReader.from_stream(content):
+            for at in range(0, batch.num_rows, 65_536):
+                yield batch.slice(at, 65_536)
+
+
+def _file(path: str, catalog: Catalog, types: Mapping[str, str]) -> Input:
+    format_ = _format(path)
+    size = None if path.endswith(".gz") else os.path.getsize(path)
+    if format_ is Format.NDJSON:
+        return Input(format_, path, path, None, size)
+    name = types.get(path) or types.get(os.path.basename(path))
+    if name is not None:
+        return Input(format_, path, path, _type_named(name, catalog), size)
+    stem = os.path.basename(path).partition(".")[0]
+    found = catalog.nodes.get(stem) or catalog.edge(stem)
+    if found is None:
+        folded = {n.lower(): n for n in catalog.nodes}
+        found = catalog.nodes.get(folded.get(stem.lower(), ""))
+    if found is None:
+        raise UsageError(
+            f"{path}: there is no type `{stem}`",
+            hint=f'Say which type its rows have: types={{"{os.path.basename(path)}": "…"}}.',
+        )
+    return Input(format_, path, path, found, size)
+
+
+def _format(path: str) -> Format:
+    suffixes = [s for s in Path(path).suffixes if s != ".gz"]
+    found = _FORMATS.get(suffixes[-1].lower()) if suffixes else None
+    if found is None:
+        raise UsageError(f"{path}: what kind of file is this?", hint=f"Files end in {', '.join(_FORMATS)}, or these with .gz.")
+    if found is Format.PARQUET and path.endswith(".gz"):
+        raise UsageError(f"{path}: a Parquet file is compressed inside", hint="Unpack it first.")
+    return found
+
+
+def _expanded(path: str) -> list[str]:
+    if os.path.isdir(path):
+        found = sorted(str(p) for p in Path(path).iterdir() if Path(p.name.removesuffix(".gz")).suffix.lower() in _FORMATS)
+    elif os.path.exists(path) or not glob.has_magic(path):
+        found = [_existing(path)]
+    else:
+        found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise NotFound(f"nothing to load at {path}", hint=f"Files end in {', '.join(_FORMATS)}.")
+    return found
+
+
+def _existing(path: str) -> str:
+    if not os.path.exists(path):
+        raise NotFound(f"there is no file {path}")
+    return path
+
+
+def _type_named(name: str, catalog: Catalog) -> Type:
+    found = catalog.nodes.get(name) or catalog.edge(name)
+    if found is None:
+        known = [*catalog.nodes, *catalog.edges]
+        hint = did_you_mean(name, known) or f"There are {', '.join(known)}."
+        if name in ("type", "edge", "data"):
+            hint = "A single record goes into a list: load([record])."
+        raise UsageError(f"there is no type `{name}`", hint=hint)
+    return found

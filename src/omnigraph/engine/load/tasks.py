@@ -1,0 +1,160 @@
+"""An input as a list of tasks: each is a function and its arguments, all of them values, that gives `Parsed`.
+
+Whoever runs them may do so anywhere and in any order, as long as what they give is put together in the order of the list.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from omnigraph.engine.load import compatible
+from omnigraph.engine.load.exact import Reader, check_rows
+from omnigraph.engine.load.frames import add_row, csv_batches, frame_value, parquet_batches, typed_rows
+from omnigraph.engine.load.lines import ByteSource, chunks
+from omnigraph.engine.load.parse import parse_chunk
+from omnigraph.engine.load.sources import Format, Input, arrow_batches
+from omnigraph.engine.load.types import Parsed, Type, Types
+from omnigraph.engine.load.values import kind, lenient_value
+from omnigraph.engine.write.violations import Violation
+from omnigraph.errors import UsageError
+
+Task = Callable[[], Parsed]
+
+T = TypeVar("T")
+
+RECORDS = 4_096
+"""Records that are taken together."""
+
+
+def tasks_of(input_: Input, types: Types, *, lenient: bool = False) -> Iterator[Task]:
+    """What is to be done to read an input."""
+    try:
+        yield from _tasks(input_, types, lenient)
+    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
+        if input_.name is None:
+            raise
+        text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        name = "" if input_.type is None else input_.type.name
+        yield partial(Parsed, violations=(Violation("file", name, f"{input_.name} {text}", file=input_.name),))
+
+
+def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
+    match input_.format:
+        case Format.NDJSON:
+            with _opened(input_.content) as stream:
+                if lenient:
+                    yield from _lenient(stream, types, input_.name)
+                else:
+                    for chunk in chunks(stream, input_.name):
+                        yield partial(parse_chunk, chunk, types)
+        case Format.RECORDS:
+            for first, records in _groups(input_.content):
+                yield partial(read_records, list(enumerate(records, first)), types, None, lenient)
+        case Format.ROWS:
+            assert input_.type is not None
+            for first, rows in _groups(input_.content):
+                yield partial(read_rows, rows, input_.type, types, first)
+        case Format.ARROW:
+            yield from _columns(input_, types, arrow_batches(input_.content))
+        case Format.PARQUET:
+            yield from _columns(input_, types, parquet_batches(input_.content))
+        case Format.CSV:
+            bad: list[object] = []
+            yield from _columns(input_, types, csv_batches(input_.content, bad.append), text=True)
+            if bad:
+                assert input_.type is not None
+                told = Violation("csv", input_.type.name, f"{len(bad)} rows have another number of cells", file=input_.name)
+                yield partial(Parsed, violations=(told,))
+
+
+def _columns(input_: Input, types: Types, batches: Iterator[pa.RecordBatch], *, text: bool = False) -> Iterator[Task]:
+    assert input_.type is not None
+    first = 1
+    for batch in batches:
+        yield partial(typed_rows, input_.type, batch, types, input_.name, first, text=text)
+        first += batch.num_rows
+
+
+def read_records(records: list[tuple[int, object]], types: Types, file: str | None, lenient: bool) -> Parsed:
+    """Records as lines have them, each with its number. Values may be Python's own."""
+    reader = Reader(types, file, lenient, lenient_value if lenient else frame_value)
+    for number, record in records:
+        reader.record(number, record)
+    return _checked(reader, len(records))
+
+
+def read_rows(rows: list[object], type_: Type, types: Types, first: int) -> Parsed:
+    """Mappings of properties, all of one type."""
+    reader = Reader(types, None, convert=frame_value)
+    for number, row in enumerate(rows, first):
+        if isinstance(row, Mapping):
+            add_row(reader, number, type_, dict(row))
+        else:
+            message = f"a row of {type_.name} is a mapping, not {kind(row)}"
+            reader.violations.append(Violation("record", type_.name, message, line=number))
+    return _checked(reader, len(rows))
+
+
+def _checked(reader: Reader, count: int) -> Parsed:
+    parsed = reader.parsed()
+    wrong = (*parsed.violations, *(v for rows in parsed.rows for v in check_rows(rows)))
+    return Parsed(parsed.rows, wrong, parsed.doubtful, parsed.broken, parsed.renamed, lines=count)
+
+
+def _lenient(stream: ByteSource, types: Types, file: str | None) -> Iterator[Task]:
+    found = compatible.records(stream)
+    pending: list[tuple[int, object]] = []
+    try:
+        for item in found:
+            pending.append(item)
+            if len(pending) == RECORDS:
+                yield partial(read_records, pending, types, file, True)
+                pending = []
+    except compatible.BrokenStream as error:
+        yield partial(read_records, pending, types, file, True)
+        yield partial(Parsed, violations=(Violation("json", "", str(error), file=file, line=error.record),))
+    else:
+        if pending:
+            yield partial(read_records, pending, types, file, True)
+
+
+def _groups(items: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
+    iterator, first = iter(items), 1
+    while group := list(islice(iterator, RECORDS)):
+        yield first, group
+        first += len(group)
+
+
+class _opened:  # noqa: N801 - reads as a function
+    """A path or a stream as bytes. Streams of others stay open."""
+
+    def __init__(self, content: Any) -> None:
+        self._own = isinstance(content, str)
+        if not self._own:
+            self._stream = content
+        elif content.endswith(".gz"):
+            self._stream = gzip.open(content, "rb")  # noqa: SIM115 - closed on exit
+        else:
+            self._stream = open(content, "rb", buffering=0)  # noqa: SIM115 - closed on exit
+
+    def __enter__(self) -> _opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._own:
+            self._stream.close()
+
+    def read(self, size: int, /) -> bytes:
+        found = self._stream.read(size)
+        if isinstance(found, str):
+            return found.encode()
+        if found is None or not isinstance(found, bytes | bytearray):
+            raise UsageError(f"reading from {type(self._stream).__name__} gave {type(found).__name__}, not bytes")
+        return bytes(found)
