@@ -61,6 +61,9 @@ class Nodes:
         self.type = type_
         self.stored = stored
         self.numbering = numbering
+        only_key = type_.key[0] if len(type_.key) == 1 else None
+        self._id_property = only_key.name if only_key is not None and only_key.type.is_string else "id"
+        """The property that is the id: the key, if it is one text."""
         self._saved = saved
         self._rows: Rows | None = stored.derived.get("rows")
         self._asked_saved = False
@@ -180,7 +183,7 @@ class Nodes:
 
     def values(self, numbers: Numbers, name: str) -> Vec:
         """A property of some nodes."""
-        if name == "id":
+        if name == self._id_property or name == "id":
             return Vec(pa.string(), arrow=self.ids(numbers))
         if self._rows is None:
             if self._prefers_lookup(len(numbers)):

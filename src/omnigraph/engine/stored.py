@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 _REMEMBERED_PINS = 8
 
+_FIND_BY_VALUE = frozenset({"BTREE", "BITMAP"})
+
 TAKE_COST = 100
 """Rows of a column that can be read in the time it takes to fetch one row by position."""
 
@@ -98,7 +100,8 @@ class Stored:
 
     def covers(self, column: str) -> bool:
         """Whether an index finds rows by this column without reading through many."""
-        return any(i.column == column and i.covered >= self.state.fragments for i in self.state.indexes)
+        finds = (i for i in self.state.indexes if i.column == column and i.kind.upper() in _FIND_BY_VALUE)
+        return any(i.covered >= self.state.fragments for i in finds)
 
     # ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
