@@ -11,6 +11,7 @@ from collections.abc import Callable
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.planning.rules import (
     close_early,
+    count_from_the_middle,
     count_walks,
     edge_scan,
     existence,
@@ -30,6 +31,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("key_lookup", key_lookup.apply),
     ("close_early", close_early.apply),
     ("existence", existence.apply),
+    ("count_from_the_middle", count_from_the_middle.apply),
     ("count_walks", count_walks.apply),
     ("edge_scan", edge_scan.apply),
     ("merge_equal_rows", merge_equal_rows.apply),

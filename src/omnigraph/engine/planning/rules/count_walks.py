@@ -43,7 +43,7 @@ def apply(plan: st.Plan, catalog: Catalog) -> st.Plan:
     if not walks:
         return plan
     steps.append(st.CountWalks(walks_source, tuple(walks)))
-    tail = replace(plan.tail, projections=tuple(_counted(p, walks_source, walks) for p in plan.tail.projections))
+    tail = replace(plan.tail, projections=tuple(counted(p, walks_source, walks) for p in plan.tail.projections))
     return replace(plan, steps=tuple(steps), tail=tail)
 
 
@@ -71,7 +71,7 @@ def _counts_rows(expression: lg.Expression) -> bool:
     )
 
 
-def _counted(projection: lg.Projection, source: str, walks: list[st.Walk]) -> lg.Projection:
+def counted(projection: lg.Projection, source: str, walks: list[st.Walk]) -> lg.Projection:
     """`count($c)` where `$c` is no longer bound becomes a count of something that is."""
     expression = projection.expression
     gone = {w.target for w in walks}
