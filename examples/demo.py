@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+import omnigraph as og
 from omnigraph.surfaces.cli.main import run
 
 EXAMPLE = Path(__file__).parent / "company-memory"
@@ -55,6 +56,50 @@ def omnigraph(*arguments: str | Path, expect: int = 0) -> None:
     console.print()
 
 
+def shown(code: str) -> None:
+    """A line of Python as a person would type it."""
+    console.print(f"[bold green]>>>[/] {code}", soft_wrap=True, markup=True)
+
+
+def use_a_graph(path: Path) -> None:
+    """Load the example, ask it, change it on a branch, look back."""
+    people, search, remember = (
+        (EXAMPLE / "queries" / f"{name}.gq").read_text() for name in ("people-and-work", "search", "remember")
+    )
+
+    step("A graph is a folder", "One atomic commit for everything that is loaded, every rule of the schema checked first.")
+    shown('g = og.init("memory.omni", schema="schema.pg");  g.load("data.jsonl")')
+    g = og.init(path, schema=SCHEMA, durability="os")
+    loaded = g.load(EXAMPLE / "data.jsonl", actor="demo")
+    console.print(f"{sum(t.rows for t in g.stats().types)} entities in commit {loaded.commit.id}\n")
+
+    step("Ask it", "Traversal, full text and ranking in one language, over one snapshot.")
+    shown('g.query(people, {"slug": "ledger"}, name="blast_radius")')
+    console.print(str(g.query(people, {"slug": "ledger"}, name="blast_radius")) + "\n", soft_wrap=True)
+    shown('g.query(search, {"q": "carrier feed stale"}, name="best_runbook")')
+    console.print(str(g.query(search, {"q": "carrier feed stale"}, name="best_runbook")) + "\n", soft_wrap=True)
+    shown('g.explain(people, name="workload", analyze=True)')
+    console.print(str(g.explain(people, name="workload", analyze=True)) + "\n", soft_wrap=True)
+
+    step("An agent works on a branch", "Nobody else sees it until it is merged; breaking a rule changes nothing.")
+    g.branches.create("agent/7")
+    started = {"session": "demo-1", "agent": "scout", "goal": "Look around"}
+    shown('g.mutate(remember, {…}, name="start_session", branch="agent/7", actor="agent-7")')
+    try:
+        g.mutate(remember, {**started, "agent": "nobody"}, name="start_session", branch="agent/7")
+    except og.ValidationError as error:
+        console.print(f"[red]{error}[/]")
+    agent = g.query("query q() { match { $a: Agent } return { $a } order { $a.slug } limit 1 }").rows[0]["a"]
+    receipt = g.mutate(remember, {**started, "agent": agent}, name="start_session", branch="agent/7", actor="agent-7")
+    console.print(
+        f"{receipt.affected_nodes} node, {receipt.affected_edges} edge, commit {receipt.commit.id if receipt.commit else '-'}\n"
+    )
+    count = "query sessions() { match { $s: Session } return { count($s) as sessions } }"
+    for branch in ("main", "agent/7"):
+        shown(f'g.query(count, branch="{branch}").rows')
+        console.print(str(g.query(count, branch=branch).rows))
+
+
 def main() -> None:
     """Run the demo."""
     started = time.monotonic()
@@ -90,6 +135,9 @@ def main() -> None:
         changed = SCHEMA.read_text().replace("node Team", "node Squad", 1).replace(" Team", " Squad")
         desired.write_text(changed.replace("node Squad", 'node Squad @rename_from("Team")', 1))
         omnigraph("schema", "plan", SCHEMA, "--schema", desired)
+
+    with tempfile.TemporaryDirectory() as folder:
+        use_a_graph(Path(folder) / "memory.omni")
 
     console.rule(align="left")
     console.print(
