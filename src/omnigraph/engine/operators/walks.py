@@ -32,12 +32,21 @@ def count_walks(step: st.CountWalks, frames: Iterator[Frame], run: Run, bindings
         else:
             if totals is None:
                 totals = _of_all(step.walks, run, bindings)
-            known = (sources >= 0) & (sources < len(totals))
-            counts = np.where(known, totals[np.where(known, sources, 0)], 0) if len(totals) else np.zeros(frame.rows, np.int64)
+            counts = _looked_up(totals, sources)
         weight = counts if frame.weight is None else counts * frame.weight
         kept = np.flatnonzero(weight)
         if len(kept):
             yield Frame(len(kept), {name: column[kept] for name, column in frame.columns.items()}, weight[kept])
+
+
+def _looked_up(totals: Array, nodes: Array) -> Array:
+    """The total of each node; none for nobody, and for nodes that are newer than the totals."""
+    if not len(totals) or not len(nodes):
+        return np.zeros(len(nodes), np.int64)
+    if nodes.min() >= 0 and nodes.max() < len(totals):
+        return totals[nodes]
+    known = (nodes >= 0) & (nodes < len(totals))
+    return np.where(known, totals[np.where(known, nodes, 0)], 0)
 
 
 def _of_all(walks: tuple[st.Walk, ...], run: Run, bindings: dict[str, Binding]) -> Array:
