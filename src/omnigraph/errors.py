@@ -14,7 +14,8 @@
     │   ├── MixedMutationError      mixed_mutation          insert/update and delete in one query
     │   ├── KeyValueError           key_value               a value that cannot be part of an entity id
     │   ├── QueryError              query_error             a query that cannot be evaluated on this data
-    │   └── ValidationError         validation_failed       rows that break the schema; `.violations` lists them
+    │   ├── ValidationError         validation_failed       rows that break the schema; `.violations` lists them
+    │   └── CursorRejected          cursor_rejected         not a change cursor, or one of another graph, branch or filter
     ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
     ├── AlreadyExists               already_exists          the name is taken
     ├── ConflictError               somebody else got there first
@@ -25,6 +26,10 @@
     ├── ResourceLimit               resource_limit          a stated limit would be exceeded
     ├── QueryCancelled              query_cancelled         somebody asked the query to stop
     ├── HistoryReclaimed            history_reclaimed       the commit exists no longer: cleanup removed it
+    ├── ChangesUnreadable           what a commit changed cannot be told
+    │   ├── ParentlessCommit        parentless_commit       the first commit of a graph: there is nothing to compare it with
+    │   ├── SchemaBoundary          schema_boundary         the schema is another one on the two sides
+    │   └── ChangeFeedGap           change_feed_gap         cleanup removed what a reader has not read yet
     ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
     └── StorageError                storage_error           the store failed or holds something unexpected
 
@@ -183,6 +188,13 @@ class ValidationError(InputError):
         self.violations = tuple(violations)
 
 
+class CursorRejected(InputError):
+    """A text that is not a change cursor, or one that belongs to something else."""
+
+    code = "cursor_rejected"
+    default_hint = "Start again: since=\"now\", since=\"beginning\", since=\"after:<commit>\", or from a new baseline."
+
+
 class NotFound(GraphError):
     """No such thing."""
 
@@ -260,6 +272,49 @@ class HistoryReclaimed(GraphError):
 
     code = "history_reclaimed"
     default_hint = "Read a newer commit, or keep history longer with the cleanup policy or a tag."
+
+
+class ChangesUnreadable(GraphError):
+    """What a commit changed cannot be told."""
+
+    code = "changes_unreadable"
+
+
+class ParentlessCommit(ChangesUnreadable):
+    """The first commit of a graph has no parent to be compared with."""
+
+    code = "parentless_commit"
+    default_hint = "Read the graph at that commit, or export it."
+
+    def __init__(self, message: str, *, commit: str = "", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.commit = commit
+
+
+class SchemaBoundary(ChangesUnreadable):
+    """The schema is another one on the two sides."""
+
+    code = "schema_boundary"
+    default_hint = "Go on from a new baseline, or bring both sides to one schema first."
+
+    def __init__(self, message: str, *, commit: str | None = None, type_name: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.commit = commit
+        self.type_name = type_name
+
+
+class ChangeFeedGap(ChangesUnreadable):
+    """Cleanup removed history that the reader has not read yet. `first_unreadable_commit_id` is where it would go on."""
+
+    code = "change_feed_gap"
+    default_hint = "Take a new baseline and go on from its cursor; a tag or a longer cleanup policy keeps history readable."
+
+    def __init__(
+        self, message: str, *, first_unreadable_commit_id: str = "", cursor: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.first_unreadable_commit_id = first_unreadable_commit_id
+        self.cursor = cursor
 
 
 class UnsupportedFormat(GraphError):

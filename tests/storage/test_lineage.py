@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.storage.lineage import ParentsOf, ancestors, first_parents, is_ancestor, merge_base
+from omnigraph.storage.lineage import ParentsOf, ancestors, first_parents, is_ancestor, merge_base, merge_bases
 
 Dag = Mapping[str, tuple[str, ...]]
 """Parents by commit. A name that sorts after another is younger, as ULIDs do."""
@@ -157,3 +158,49 @@ def test_a_merge_base_is_one_of_the_two_exactly_when_that_one_is_an_ancestor_of_
         assert base == second
     else:
         assert base not in (first, second)
+
+
+# ── every merge base ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_criss_cross_has_two_bases() -> None:
+    dag = looking_up(read("a b<a c<a d<b,c e<c,b f<d g<e"))
+    assert merge_bases("f", "g", dag) == ("c", "b")
+    assert merge_bases("f", "d", dag) == ("d",)
+    assert merge_bases("a", "a", dag) == ("a",)
+
+
+def maximal(dag: Dag, first: str, second: str) -> set[str]:
+    common = distances(dag, first).keys() & distances(dag, second).keys()
+    return {name for name in common if not any(name in distances(dag, other) for other in common - {name})}
+
+
+@given(dags_with_two_commits())
+def test_all_merge_bases_are_the_common_ancestors_nothing_common_descends_from(given_: tuple[Dag, str, str]) -> None:
+    dag, first, second = given_
+    assert set(merge_bases(first, second, looking_up(dag))) == maximal(dag, first, second)
+
+
+@given(dags_with_two_commits(), st.randoms())
+def test_wrong_clocks_cost_no_merge_base(given_: tuple[Dag, str, str], random: Random) -> None:
+    dag, first, second = given_
+    other = dict(zip(dag, random.sample(sorted(dag), len(dag)), strict=True))
+    renamed = {other[name]: tuple(other[p] for p in parents) for name, parents in dag.items()}
+    found = set(merge_bases(other[first], other[second], looking_up(renamed)))
+    common = distances(renamed, other[first]).keys() & distances(renamed, other[second]).keys()
+    assert maximal(renamed, other[first], other[second]) <= found <= common
+
+
+def test_looking_for_bases_stays_near() -> None:
+    """What it costs follows how far two commits have grown apart, not how long their history is."""
+    line = {f"{n:06d}": (f"{n - 1:06d}",) if n else () for n in range(5_000)}
+    line |= {"x1": ("004990",), "x2": ("x1",)}
+    asked: list[str] = []
+
+    def parents_of(name: str) -> tuple[str, ...]:
+        asked.append(name)
+        return line[name]
+
+    assert merge_base("x2", "004999", parents_of) == "004990"
+    assert merge_bases("x2", "004999", parents_of) == ("004990",)
+    assert len(asked) < 60

@@ -30,6 +30,8 @@ from omnigraph.engine.column import Vec
 from omnigraph.engine.estimate import estimates
 from omnigraph.engine.explain import Explanation, explained
 from omnigraph.engine.export import ByteSink, Exported, export
+from omnigraph.engine.history.front import PastMethods
+from omnigraph.engine.history.past import Past
 from omnigraph.engine.load.progress import Report
 from omnigraph.engine.load.request import asked
 from omnigraph.engine.load.result import LoadResult
@@ -52,7 +54,7 @@ from omnigraph.engine.write.schema_apply import SchemaApplied, apply_schema, pla
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.times import duration
-from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Tag
+from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Snapshot, Tag
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.reclaim import ReclaimReport, reclaim
@@ -154,7 +156,7 @@ class Receipt:
     """None when nothing changed."""
 
 
-class Graph:
+class Graph(PastMethods):
     """An open graph."""
 
     def __init__(self, store: GraphStore, *, memory: int = MEMORY_BUDGET, embedder: Embedder | None = None) -> None:
@@ -163,6 +165,7 @@ class Graph:
         """Turns texts into vectors where a query asks for it."""
         self.reconciler = Reconciler(store)
         self.workspace = Workspace(store, memory)
+        self.past = Past(self.workspace, self.view, self._catalog)
         self.branches = Branches(self)
         self.tags = Tags(self)
         self._prepared = PreparedQueries()
@@ -205,15 +208,19 @@ class Graph:
             found = self._views.get(snapshot.commit)
             if found is not None:
                 return found
-        catalog = self._catalogs.get(snapshot.schema)
-        if catalog is None:
-            catalog = self._catalogs[snapshot.schema] = catalog_of(self.store.schema(snapshot))
-        made = View(self.workspace, snapshot, catalog)
+        made = View(self.workspace, snapshot, self._catalog(snapshot))
         with self._lock:
             found = self._views.setdefault(snapshot.commit, made)
             while len(self._views) > _VIEWS:
                 self._views.popitem(last=False)
         return found
+
+    def _catalog(self, snapshot: Snapshot) -> Catalog:
+        """The schema of a snapshot."""
+        catalog = self._catalogs.get(snapshot.schema)
+        if catalog is None:
+            catalog = self._catalogs[snapshot.schema] = catalog_of(self.store.schema(snapshot))
+        return catalog
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -42,3 +42,18 @@ MAX_LINE_SLOTS: Final = 131_072
 
 MAX_VIOLATIONS: Final = 100_000
 """Most violations listed for one load; reading stops when there are more."""
+
+MAX_PAGE_CHANGES: Final = 8_192
+"""Most changes on one page of a change feed; a page has 1,000 unless told."""
+
+MAX_PAGE_BYTES: Final = 32 << 20
+"""Most bytes of changes a page is filled with; a page has 4 MiB unless told. A larger change travels alone."""
+
+MAX_POLL_COMMITS: Final = 512
+"""Most commits one look at a change feed goes through; 128 unless told."""
+
+MAX_CHANGE_TOKEN_BYTES: Final = 4_096
+"""Longest cursor or page token."""
+
+MAX_MERGE_ATTEMPTS: Final = 32
+"""How often a merge is prepared again because somebody else committed to the target in between."""

@@ -221,7 +221,7 @@ class GraphStore:
         """Name a commit, for good."""
         self.require_writable()
         _check_name(name, "tag")
-        owner, found = self._locate(commit)
+        owner, found = self.locate(commit)
         self._still_there(owner, found.id, found.seq)
         tag = Tag(name, found.id, owner)
         path, said = _tag_path(name), msgspec.json.encode(tag)
@@ -261,14 +261,14 @@ class GraphStore:
         for tag in self.tags():
             if tag.name == commit:
                 commit = tag.commit
-        owner, found = self._locate(commit)
+        owner, found = self.locate(commit)
         self._still_there(owner, found.id, found.seq)
         return Snapshot(found.branch, found.id, found.schema, self._manifest(owner.incarnation).tables_at(found))
 
     def commit(self, commit: str) -> Commit:
         """A commit by id: of a branch, or carried along by a merge from a branch that is gone."""
         try:
-            return self._locate(commit)[1]
+            return self.locate(commit)[1]
         except HistoryReclaimed:
             for branch in self.branches():
                 _, found = self._find(self.ref(branch), commit, carried=True)
@@ -308,7 +308,7 @@ class GraphStore:
         try:
             return self.schema_document(self.ref(snapshot.branch), snapshot.schema)
         except NotFound:  # a commit of a branch that is gone, and that others descend from
-            return self.schema_document(self._locate(snapshot.commit)[0], snapshot.schema)
+            return self.schema_document(self.locate(snapshot.commit)[0], snapshot.schema)
 
     def _state(self, branch: str) -> ManifestState:
         try:
@@ -324,7 +324,8 @@ class GraphStore:
             raise NotFound(f"branch `{branch}` is being deleted", hint="If that does not end, delete it again.")
         return state
 
-    def _locate(self, commit: str) -> tuple[Ref, Commit]:
+    def locate(self, commit: str) -> tuple[Ref, Commit]:
+        """A commit of a branch or tag, and the branch whose manifest holds it."""
         for branch in self.branches():
             try:
                 owner, found = self._find(self.ref(branch), commit)
@@ -338,7 +339,7 @@ class GraphStore:
             if found is not None:
                 return owner, found
         if self._forget_old_refs():
-            return self._locate(commit)
+            return self.locate(commit)
         raise HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
 
     def _forget_old_refs(self) -> bool:
@@ -379,7 +380,7 @@ class GraphStore:
         Hand it to the plan. What must be held is a commit whose pins are published again (a revert).
         """
         self.require_writable()
-        owner, found = (None, None) if commit is None else self._locate(commit)
+        owner, found = (None, None) if commit is None else self.locate(commit)
         with holding(self.place, self._ids.next(), owner, None if found is None else found.id) as held:
             if owner is not None and found is not None:
                 self._still_there(owner, found.id, found.seq)

@@ -15,9 +15,10 @@ same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heapify, heappop, heappush
 
 from omnigraph.storage.changes import TableState
 
@@ -86,14 +87,86 @@ def ancestors(commit: str, parents_of: ParentsOf) -> dict[str, int]:
     return distances
 
 
-def merge_base(first: str, second: str, parents_of: ParentsOf) -> str | None:
-    """The common ancestor nearest to both commits, or None if they share none."""
-    if first == second:
-        return first
-    near_first, near_second = ancestors(first, parents_of), ancestors(second, parents_of)
-    common = near_first.keys() & near_second.keys()
-    # ULIDs sort by creation time, so of two equally near ancestors the greater is the younger.
-    return min(common, key=lambda c: (near_first[c] + near_second[c], _descending(c)), default=None)
+def merge_base(first: str, second: str, parents_of: ParentsOf, *, unusable: Container[str] = ()) -> str | None:
+    """The common ancestor nearest to both commits, or None if they share none.
+
+    Both ways back are walked side by side and no further than an ancestor could still be nearer: what it costs follows how far
+    the two have grown apart, not how long their history is.
+    """
+    near_first, near_second = {first: 0}, {second: 0}
+    frontiers = [first], [second]
+    best: tuple[int, tuple[int, ...]] | None = None
+    base: str | None = None
+    fresh = {first, second}
+    steps = 0
+    while True:
+        for name in fresh:
+            if name in near_first and name in near_second and name not in unusable:
+                # ULIDs sort by creation time, so of two equally near ancestors the greater is the younger.
+                rank = (near_first[name] + near_second[name], _descending(name))
+                if best is None or rank < best:
+                    best, base = rank, name
+        # Everything up to `steps` away from either is known: another common ancestor is more than that away from one of them.
+        if not any(frontiers) or (best is not None and steps >= best[0]):
+            return base
+        steps += 1
+        reached = [
+            _step(frontier, near, steps, parents_of) for frontier, near in zip(frontiers, (near_first, near_second), strict=True)
+        ]
+        frontiers = reached[0], reached[1]
+        fresh = {*reached[0], *reached[1]}
+
+
+def _step(frontier: list[str], near: dict[str, int], steps: int, parents_of: ParentsOf) -> list[str]:
+    reached = []
+    for name in frontier:
+        for parent in parents_of(name):
+            if parent not in near:
+                near[parent] = steps
+                reached.append(parent)
+    return reached
+
+
+def merge_bases(first: str, second: str, parents_of: ParentsOf) -> tuple[str, ...]:
+    """Every common ancestor of two commits that no other common ancestor descends from, youngest first.
+
+    Mostly that is one. After a criss-cross merge there are several, and none of them alone says what both sides started from.
+
+        a ── b ── d ── f         d merged c, e merged b: f and g have both b and c, and neither comes before the other
+         ╲     ╲╱
+          ╲    ╱╲
+            c ── e ── g
+
+    Commits are looked at from the youngest down, and no further than where only ancestors of what was found are left.
+    """
+    left, right, below = 1, 2, 4
+    marks = {first: left}
+    marks[second] = marks.get(second, 0) | right
+    waiting = [_Youngest(name) for name in marks]
+    heapify(waiting)
+    found: list[str] = []
+    while any(not marks[w.name] & below for w in waiting):
+        name = heappop(waiting).name
+        carried = marks[name]
+        if carried & 3 == 3 and not carried & below:
+            if name not in found:
+                found.append(name)
+            carried |= below
+        for parent in parents_of(name):
+            if marks.get(parent, 0) & carried != carried:
+                marks[parent] = marks.get(parent, 0) | carried
+                heappush(waiting, _Youngest(parent))
+    return tuple(sorted((name for name in found if not marks[name] & below), reverse=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Youngest:
+    """A commit in a queue that gives the youngest first."""
+
+    name: str
+
+    def __lt__(self, other: _Youngest) -> bool:
+        return self.name > other.name
 
 
 def is_ancestor(older: str, younger: str, parents_of: ParentsOf) -> bool:

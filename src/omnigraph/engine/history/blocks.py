@@ -1,0 +1,124 @@
+"""What one commit changed: a block, the commit against its first parent.
+
+A merge therefore tells what entered its branch. Maintenance commits, and commits that wrote equal values again, are empty blocks.
+The first commit of a graph has no parent, and a commit that changed the schema and rewrote rows compares two different things:
+both are refused with an error of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.history.changes import Change, ChangeList, Filter
+from omnigraph.engine.history.deltas import Deltas, types_of
+from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ParentlessCommit, SchemaBoundary
+from omnigraph.storage.commit_log import CommitLog
+from omnigraph.storage.lineage import Commit, OpClass
+from omnigraph.storage.reclaimed import Reclaimed
+
+
+@dataclass(frozen=True)
+class Cause:
+    """The commit behind some changes."""
+
+    commit: str
+    parent: str | None
+    merged_parent: str | None
+    branch: str
+    """Where it was made."""
+    actor: str | None
+    created_at: int
+    """Microseconds since the epoch."""
+
+    @classmethod
+    def of(cls, commit: Commit) -> Cause:
+        """The cause that a commit is."""
+        return cls(commit.id, commit.parent, commit.merged_parent, commit.branch, commit.actor, commit.created_at)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cause as JSON-ready data."""
+        data: dict[str, Any] = {"graph_commit_id": self.commit}
+        for name, value in (("parent_commit_id", self.parent), ("merged_parent_commit_id", self.merged_parent)):
+            if value is not None:
+                data[name] = value
+        data["authored_branch"] = self.branch
+        if self.actor is not None:
+            data["actor_id"] = self.actor
+        data["authored_at"] = self.created_at
+        return data
+
+
+@dataclass(frozen=True)
+class Block:
+    """Changes of one commit, or the part of them that is on a page."""
+
+    cause: Cause
+    changes: list[Change] = field(default_factory=list)
+    next_page_token: str | None = None
+    """Where the rest begins, when these are the changes of a single commit and there are more."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The block as JSON-ready data."""
+        data: dict[str, Any] = {"cause": self.cause.to_dict(), "changes": [change.to_dict() for change in self.changes]}
+        if self.next_page_token is not None:
+            data["next_page_token"] = self.next_page_token
+        return data
+
+
+class Blocks:
+    """Reads blocks."""
+
+    def __init__(self, deltas: Deltas, log: CommitLog) -> None:
+        self._deltas = deltas
+        self._log = log
+
+    def changes(self, commit: Commit, catalog: Catalog, chosen: Filter, gone: Reclaimed) -> ChangeList:
+        """What a commit changed, as far as it is wanted."""
+        if commit.parent is None:
+            raise ParentlessCommit(f"commit {commit.id} is the first of its graph and has no parent", commit=commit.id)
+        if commit.op_class is OpClass.MAINTENANCE or not commit.changes:
+            return ChangeList((), catalog.ir.domain)
+        types = types_of(catalog)
+        self._check_schema(commit, {key: type_.name for key, type_ in types.items()})
+        if self._is_gone(commit.id, gone) or self._is_gone(commit.parent, gone):
+            raise gap(commit)
+        found = []
+        try:
+            for change in commit.changes:
+                type_ = types.get(change.table)
+                if type_ is None or not chosen.wants(type_):
+                    continue
+                delta = self._deltas.of_pins(type_, change.before, type_, change.after)
+                if delta is not None:
+                    found.append(chosen.applied(delta))
+        except HistoryReclaimed:
+            raise gap(commit) from None
+        return ChangeList(found, catalog.ir.domain)
+
+    def _check_schema(self, commit: Commit, names: dict[str, str]) -> None:
+        assert commit.parent is not None
+        if self._log.get(commit.parent).schema == commit.schema:
+            return
+        for change in commit.changes:
+            if change.before is not None and (change.before.rows or (change.after is not None and change.after.rows)):
+                name = names.get(change.table)
+                raise SchemaBoundary(
+                    f"commit {commit.id} changed the schema and rewrote {name or change.table}", commit=commit.id, type_name=name
+                )
+
+    def _is_gone(self, commit: str, gone: Reclaimed) -> bool:
+        home = self._log.home(commit)
+        if home is None:
+            return False
+        return gone.holds(home.incarnation, self._log.get(commit).seq) or home.incarnation in gone.manifests
+
+
+def gap(commit: Commit, cursor: str | None = None) -> ChangeFeedGap:
+    """The error for changes that cannot be read any more."""
+    return ChangeFeedGap(
+        f"change feed gap at commit {commit.id}: what it changed was reclaimed",
+        first_unreadable_commit_id=commit.id,
+        cursor=cursor,
+    )

@@ -1,0 +1,277 @@
+"""Changes of entities, as people and programs see them.
+
+    Change(kind="node", type="Person", id="Ada", op="update", before=Image(…), after=Image(…))
+
+The order is frozen: nodes before edges, then the opaque id of the type, then the id of the entity. An entity stands in a list of
+changes once. The opaque id of a type survives a rename and is another one when a type is dropped and made again.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.history.row_delta import RawRow, RowDelta
+from omnigraph.errors import UsageError
+from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.times import EPOCH
+from omnigraph.model.types import PropertyType, Scalar
+
+Kind = Literal["node", "edge"]
+Op = Literal["insert", "update", "delete"]
+
+OPS: tuple[Op, ...] = ("insert", "update", "delete")
+KINDS: tuple[Kind, ...] = ("node", "edge")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An entity as it was or is. Values are plain Python."""
+
+    properties: Mapping[str, Any]
+    endpoints: tuple[str, str] | None = None
+    """Ids of source and target, for an edge."""
+    _encoded: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The image as JSON-ready data, values spelt as in an export."""
+        data: dict[str, Any] = {"properties": dict(self._encoded if self._encoded is not None else self.properties)}
+        if self.endpoints is not None:
+            data["endpoints"] = {"from": self.endpoints[0], "to": self.endpoints[1]}
+        return data
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happened to one entity."""
+
+    kind: Kind
+    type: str
+    type_id: str
+    """Opaque; survives a rename."""
+    id: str
+    op: Op
+    before: Image | None
+    after: Image | None
+    properties: tuple[str, ...] = ()
+    """What an update changed; `from` and `to` for a moved edge."""
+
+    @property
+    def endpoints(self) -> tuple[str, str] | None:
+        """Source and target of an edge, after the change if there is an after."""
+        image = self.after or self.before
+        return None if image is None else image.endpoints
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as JSON-ready data."""
+        data: dict[str, Any] = {
+            "kind": self.kind,
+            "type": {"id": self.type_id, "name": self.type},
+            "id": self.id,
+            "op": self.op,
+        }
+        if self.before is not None:
+            data["before"] = self.before.to_dict()
+        if self.after is not None:
+            data["after"] = self.after.to_dict()
+        return data
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which changes are wanted. Empty: all of them."""
+
+    kinds: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+    ops: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, kinds: Iterable[str] | str | None, types: Iterable[str] | str | None, ops: Iterable[str] | str | None) -> Filter:
+        """A filter from what was asked for."""
+        chosen = cls(_names(kinds), _names(types), _names(ops))
+        for given, known, what in ((chosen.kinds, KINDS, "kind"), (chosen.ops, OPS, "op")):
+            for name in sorted(given - set(known)):
+                raise UsageError(f"no {what} `{name}`", hint=f"There are {', '.join(known)}.")
+        return chosen
+
+    def check(self, catalog: Catalog) -> None:
+        """Refuse names of types that do not exist."""
+        known = {*catalog.nodes, *catalog.edges}
+        for name in sorted(self.types - known):
+            raise UsageError(f"no type `{name}`", hint=did_you_mean(name, known) or f"There are {', '.join(sorted(known))}.")
+
+    def wants(self, type_: NodeType | EdgeType) -> bool:
+        """Whether changes of a type are wanted at all."""
+        kind = "node" if isinstance(type_, NodeType) else "edge"
+        return (not self.kinds or kind in self.kinds) and (not self.types or type_.name in self.types)
+
+    def applied(self, delta: RowDelta) -> RowDelta:
+        """The wanted part of a delta."""
+        if not self.ops:
+            return delta
+        codes = [OPS.index(op) for op in OPS if op in self.ops]
+        return delta.only(np.isin(delta.operations, codes))
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """The filter as data, always the same for the same filter."""
+        return {name: sorted(getattr(self, name)) for name in ("kinds", "types", "ops") if getattr(self, name)}
+
+
+ALL = Filter()
+
+
+class ChangeList(Sequence[Change]):
+    """Changes in their frozen order, made when they are looked at."""
+
+    def __init__(self, deltas: Iterable[RowDelta], domain: str) -> None:
+        found = [(not d.is_node, opaque_type_id(domain, d.type), d) for d in deltas if not d.is_empty]
+        self.deltas = [(type_id, delta) for _, type_id, delta in sorted(found, key=lambda f: f[:2])]
+        self._sizes = [len(delta.ids) for _, delta in self.deltas]
+
+    def __len__(self) -> int:
+        return sum(self._sizes)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            start, stop, step = at.indices(len(self))
+            return list(self.between(start, stop))[::step] if step > 0 else list(self)[at]
+        at = at + len(self) if at < 0 else at
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        return next(self.between(at, at + 1))
+
+    def __iter__(self) -> Iterator[Change]:
+        return self.between(0, len(self))
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(f'{c.op} {c.type} {c.id}' for c in self[:20])}{', …' if len(self) > 20 else ''}]"
+
+    def between(self, start: int, stop: int, *, batch: int = 1024) -> Iterator[Change]:
+        """Some of them."""
+        for (type_id, delta), size in zip(self.deltas, self._sizes, strict=True):
+            for at in range(max(start, 0), min(stop, size), batch):
+                yield from changes_of(delta, type_id, at, min(at + batch, stop, size))
+            start, stop = start - size, stop - size
+            if stop <= 0:
+                return
+
+    @cached_property
+    def stats(self) -> Stats:
+        """How many of what."""
+        inserts, updates, deletes = (sum(delta.count(code) for _, delta in self.deltas) for code in range(3))
+        return Stats(inserts, updates, deletes, tuple(sorted({delta.type.name for _, delta in self.deltas})))
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Changes in numbers."""
+
+    inserts: int
+    updates: int
+    deletes: int
+    types_affected: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as JSON-ready data."""
+        return {
+            "inserts": self.inserts,
+            "updates": self.updates,
+            "deletes": self.deletes,
+            "types_affected": list(self.types_affected),
+        }
+
+    def __str__(self) -> str:
+        total = self.inserts + self.updates + self.deletes
+        if not total:
+            return "no changes"
+        parts = [f"{count} {name}" for count, name in zip((self.inserts, self.updates, self.deletes), OPS, strict=True) if count]
+        return f"{total} {'change' if total == 1 else 'changes'}: {', '.join(parts)}"
+
+
+def changes_of(delta: RowDelta, type_id: str, start: int, stop: int) -> Iterator[Change]:
+    """Some changes of one type, in order."""
+    kind: Kind = "node" if delta.is_node else "edge"
+    names = {"src": "from", "dst": "to"}
+    changed = {names.get(name, name): mask for name, mask in delta.changed_columns.items()}
+    for at, (id_, old, new) in enumerate(delta.images(start, stop), start):
+        op = OPS[int(delta.operations[at])]
+        properties = tuple(name for name, mask in changed.items() if mask[at]) if op == "update" else ()
+        yield Change(kind, delta.type.name, type_id, id_, op, image(delta.type, old), image(delta.type, new), properties)
+
+
+def image(type_: NodeType | EdgeType, row: RawRow | None) -> Image | None:
+    """A stored row as an image."""
+    if row is None:
+        return None
+    properties = {name: plain(prop.type, row[name]) for name, prop in type_.properties.items()}
+    encoded = {name: spelt(prop.type, row[name]) for name, prop in sorted(type_.properties.items())}
+    ends = (str(row["src"]), str(row["dst"])) if isinstance(type_, EdgeType) else None
+    return Image(properties, ends, encoded)
+
+
+def plain(type_: PropertyType, value: Any) -> Any:
+    """A stored value as plain Python; the stored number where no calendar has the day."""
+    if value is None or type_.scalar not in (Scalar.DATE, Scalar.DATETIME):
+        return value
+    if type_.is_list:
+        return [plain(type_.element(), item) for item in value]
+    try:
+        if type_.scalar is Scalar.DATE:
+            return date(1970, 1, 1) + timedelta(days=value)
+        return (EPOCH + timedelta(milliseconds=value)).astimezone(UTC)
+    except OverflowError:
+        return value
+
+
+def spelt(type_: PropertyType, value: Any) -> Any:
+    """A stored value as an export spells it: dates as days, moments as milliseconds, blobs as base64."""
+    if isinstance(value, bytes):
+        return "base64:" + base64.b64encode(value).decode("ascii")
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, list):
+        return [spelt(type_, item) for item in value]
+    return value
+
+
+def opaque_type_id(domain: str, type_: NodeType | EdgeType) -> str:
+    """What a type is called where names may change."""
+    packed = domain.encode() + b"\x1f" + struct.pack("<Q", type_.type_id) + b"\x1f" + struct.pack("<Q", type_.incarnation)
+    return base64.urlsafe_b64encode(hashlib.sha256(packed).digest()).rstrip(b"=").decode("ascii")
+
+
+def _names(given: Iterable[str] | str | None) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    return frozenset([given] if isinstance(given, str) else given)
+
+
+def shown(value: object) -> str:
+    """A value in one short line."""
+    match value:
+        case None:
+            return "<null>"
+        case bytes():
+            return f"<{len(value)} bytes>"
+        case datetime():
+            return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+        case list() if len(value) > 4:
+            return f"[{', '.join(shown(v) for v in value[:3])}, … {len(value)}]"
+    text = str(value).replace("\n", "⏎")
+    return text if len(text) <= 40 else text[:39] + "…"

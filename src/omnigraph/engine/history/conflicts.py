@@ -1,0 +1,210 @@
+"""Conflicts of a merge or revert, as data, and what is to become of them.
+
+    Conflict(kind="divergent_update", type="Person", entity="Ada", properties=("age",),
+             base={"age": 36}, ours={"age": 37}, theirs={"age": 38}, key="divergent_update:node:Person:Ada")
+
+`ours` is the branch that is merged into, `theirs` the one that is merged. A resolution says for all of them, or by key, which
+side is preferred, or gives the values:
+
+    resolve="theirs"
+    resolve={"divergent_update:node:Person:Ada": {"age": 40}, "delete_vs_update:node:Person:Bob": "ours"}
+
+Preferring a side means: every entity the conflict is about is as that side has it. So of an orphaned edge, preferring the side
+that has the edge keeps it and the node it needs; preferring the side that removed the node removes the edge.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.history.changes import Kind, plain, shown, spelt
+from omnigraph.engine.history.row_delta import RawRow
+from omnigraph.engine.parameters import convert
+from omnigraph.engine.result import wire
+from omnigraph.engine.write.convert import stored
+from omnigraph.errors import MergeConflict, ParameterError, UsageError
+from omnigraph.model.types import PropertyType, Scalar
+
+ConflictKind = Literal[
+    "divergent_insert",
+    "divergent_update",
+    "delete_vs_update",
+    "orphan_edge",
+    "unique_violation",
+    "cardinality_violation",
+    "value_constraint_violation",
+]
+
+Values = Mapping[str, object]
+Choice = Literal["ours", "theirs"] | Values
+Resolve = Literal["ours", "theirs"] | Mapping[str, Choice] | None
+
+SHOWN = 3
+"""Conflicts named in a message; the rest is counted."""
+
+_WIRE_NAMES = {"src": "from", "dst": "to"}
+_STORED_NAMES = {"from": "src", "to": "dst"}
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """One thing two sides do not agree about."""
+
+    kind: ConflictKind
+    entity_kind: Kind
+    type: str
+    entity: str | None
+    message: str
+    properties: tuple[str, ...] = ()
+    """What it is about; `from` and `to` for the ends of an edge. Empty: whether the entity exists."""
+    base: Values | None = None
+    """These properties in the common state; None: the entity does not exist there."""
+    ours: Values | None = None
+    theirs: Values | None = None
+    about: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
+    """Every entity it is about: key of the table, id."""
+
+    @property
+    def key(self) -> str:
+        """What the conflict is called in a resolution: the same for the same conflict."""
+        name = f"{self.kind}:{self.entity_kind}:{self.type}:{self.entity}"
+        return f"{name}:{','.join(self.properties)}" if self.kind == "unique_violation" else name
+
+    def __str__(self) -> str:
+        return f"{self.entity_kind} type '{self.type}', entity id '{self.entity}' ({self.kind})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The conflict as JSON-ready data."""
+        data: dict[str, Any] = {
+            "entity_kind": self.entity_kind,
+            "type_name": self.type,
+            "entity_id": self.entity,
+            "kind": self.kind,
+            "message": self.message,
+            "key": self.key,
+        }
+        if self.properties:
+            data["properties"] = list(self.properties)
+        for name in ("base", "ours", "theirs"):
+            values = getattr(self, name)
+            data[name] = None if values is None else {k: _wire(v) for k, v in sorted(values.items())}
+        return data
+
+
+def in_order(conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:
+    """Conflicts as they are reported: nodes before edges, by type, entity and kind; each once."""
+    found: dict[str, Conflict] = {}
+    for conflict in conflicts:
+        known = found.get(conflict.key, conflict)
+        about = tuple(dict.fromkeys((*known.about, *conflict.about)))
+        found[conflict.key] = known if about == known.about else replace(known, about=about)
+    return tuple(sorted(found.values(), key=lambda c: (c.entity_kind != "node", c.type, c.entity or "", c.kind, c.properties)))
+
+
+def refused(conflicts: Sequence[Conflict], what: str) -> MergeConflict:
+    """The error that carries them."""
+    told = "; ".join(str(c) for c in conflicts[:SHOWN])
+    if len(conflicts) > SHOWN:
+        told += f"; and {len(conflicts) - SHOWN} more"
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(Counter(c.kind for c in conflicts).items()))
+    return MergeConflict(f"{what} conflicts: {told}" + (f" ({kinds})" if len(conflicts) > 1 else ""), conflicts=conflicts)
+
+
+def described(type_: NodeType | EdgeType, columns: Iterable[str], row: RawRow | None) -> dict[str, Any] | None:
+    """Some values of a stored row, for people."""
+    if row is None:
+        return None
+    return {_WIRE_NAMES.get(c, c): plain(type_.properties[c].type, row[c]) if c in type_.properties else row[c] for c in columns}
+
+
+def wire_names(columns: Iterable[str]) -> tuple[str, ...]:
+    """Columns by the names people know."""
+    return tuple(_WIRE_NAMES.get(c, c) for c in columns)
+
+
+def sides(values: tuple[Values | None, Values | None, Values | None]) -> str:
+    """Three states in one line."""
+    return ", ".join(f"{name} {_line(v)}" for name, v in zip(("base", "ours", "theirs"), values, strict=True))
+
+
+def _line(values: Values | None) -> str:
+    if values is None:
+        return "does not exist"
+    return "{" + ", ".join(f"{k}: {shown(v)}" for k, v in values.items()) + "}" if values else "exists"
+
+
+def _wire(value: object) -> object:
+    return spelt(PropertyType(Scalar.BLOB), value) if isinstance(value, bytes) else wire(value)
+
+
+class Resolutions:
+    """What was asked for, and which of it was used."""
+
+    def __init__(self, resolve: Resolve) -> None:
+        self._all: Literal["ours", "theirs"] | None = None
+        self._by_key: Mapping[str, Choice] = {}
+        self._used: set[str] = set()
+        if isinstance(resolve, str):
+            self._all = _side(resolve)
+        elif resolve is not None:
+            if not isinstance(resolve, Mapping):
+                raise UsageError("resolve is a side or a mapping from conflict keys", hint='"ours", "theirs", or {key: …}.')
+            for key, choice in resolve.items():
+                if isinstance(choice, str):
+                    _side(choice)
+                elif not isinstance(choice, Mapping):
+                    raise UsageError(f"the resolution of {key} is neither a side nor values", hint='"ours", "theirs", or {…}.')
+            self._by_key = {key: choice for key, choice in resolve.items() if isinstance(choice, str | Mapping)}
+
+    def of(self, conflict: Conflict) -> Choice | None:
+        """What is to become of a conflict, if that was said."""
+        if conflict.key in self._by_key:
+            self._used.add(conflict.key)
+            return self._by_key[conflict.key]
+        return self._all
+
+    def check_used(self) -> None:
+        """Refuse keys that no conflict has: they were meant for another merge."""
+        unused = sorted(set(self._by_key) - self._used)
+        if unused:
+            raise UsageError(f"there is no conflict {unused[0]}", hint="Preview with dry_run: each conflict tells its key.")
+
+
+def _side(text: str) -> Literal["ours", "theirs"]:
+    match text:
+        case "ours":
+            return "ours"
+        case "theirs":
+            return "theirs"
+    raise UsageError(f"`{text}` is not a side", hint='"ours" is the branch that is merged into, "theirs" the one that is merged.')
+
+
+def with_values(type_: NodeType | EdgeType, row: RawRow, values: Values, conflict: Conflict) -> RawRow:
+    """A row with values that were given to resolve a conflict."""
+    changed = dict(row)
+    key = type_.key_names if isinstance(type_, NodeType) else frozenset[str]()
+    for name, value in values.items():
+        column = _STORED_NAMES.get(name, name) if isinstance(type_, EdgeType) else name
+        prop = type_.properties.get(column)
+        if column in ("src", "dst") and prop is None and isinstance(type_, EdgeType):
+            if not isinstance(value, str):
+                raise ParameterError(f"`{name}` of {type_.name} is the id of a node, not {value!r}")
+            changed[column] = value
+        elif prop is None or column in key:
+            why = "is the identity of an entity and cannot be changed" if column in key else "is not a property"
+            raise UsageError(f"the resolution of {conflict.key}: `{name}` {why}")
+        elif isinstance(value, bytes):
+            changed[column] = value
+        else:
+            given = stored(column, prop.type, convert(column, prop.type, value))
+            changed[column] = given
+    missing = [name for name in conflict.properties if name not in values] if conflict.kind.startswith("divergent") else []
+    if missing:
+        raise UsageError(
+            f"the resolution of {conflict.key} has no value for `{missing[0]}`", hint="Give every property of the conflict."
+        )
+    return changed

@@ -1,0 +1,210 @@
+"""Finding what differs between two states of a graph, at a cost that follows the difference.
+
+Per type there are two pins. If they are equal nothing differs, and nothing is read. If not, the pieces they do not share are read
+and their rows matched by id (`omnigraph.storage.differences`).
+
+That is little as long as nobody rewrote the table in between. Where compaction did, two pins share no piece although they hold
+the same rows; but the lineage says which commits were maintenance. So the way from one state to the other is cut at those
+commits, each stretch is compared by itself, and the results are composed:
+
+    commit    c1 ──── c2 ──── optimize ──── c4 ──── c5
+    pin       A       B       │ B → C │     D       E
+              └ A against B ──┘       └── C against E ──┘          composed: what differs between A and E
+
+Two states on different branches are compared through the commit where they parted, if that is cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.columns import columns_of
+from omnigraph.engine.history.row_delta import RowDelta
+from omnigraph.engine.view import View, Workspace, table_key
+from omnigraph.errors import HistoryReclaimed
+from omnigraph.storage.changes import TableState
+from omnigraph.storage.commit_log import CommitLog
+from omnigraph.storage.differences import Part, Unlike, everything, read_parts, rows_apart, unlike
+from omnigraph.storage.lineage import OpClass, merge_base
+from omnigraph.storage.tables import Table
+
+DIRECT_ROWS = 16_384
+"""Up to so many rows two pins are compared without asking whether the lineage knows a shorter way: as many as a fold rewrites."""
+
+Type = NodeType | EdgeType
+
+
+@dataclass
+class Reads:
+    """What finding differences has cost so far: the cost tests count on it."""
+
+    rows: int = 0
+    parts: int = 0
+
+
+@dataclass(frozen=True)
+class _End:
+    """A type at one commit."""
+
+    commit: str
+    schema: str
+    type: Type | None
+    state: TableState | None
+
+
+def types_of(catalog: Catalog) -> dict[str, Type]:
+    """Every type by the key of its table."""
+    every: list[Type] = [*catalog.nodes.values(), *catalog.edges.values()]
+    return {table_key(type_): type_ for type_ in every}
+
+
+class Deltas:
+    """Differences between states of one graph. Safe from any thread."""
+
+    def __init__(self, workspace: Workspace, log: CommitLog) -> None:
+        self._workspace = workspace
+        self._log = log
+        self.reads = Reads()
+
+    def between(self, before: View, after: View, keys: Collection[str] | None = None) -> Iterator[RowDelta]:
+        """What differs, type by type; types in which nothing does are left out. `keys` chooses tables."""
+        old, new = types_of(before.catalog), types_of(after.catalog)
+        for key in sorted(old.keys() | new.keys() if keys is None else keys):
+            first = _End(before.snapshot.commit, before.snapshot.schema, old.get(key), before.snapshot.tables.get(key))
+            second = _End(after.snapshot.commit, after.snapshot.schema, new.get(key), after.snapshot.tables.get(key))
+            delta = self._between(key, first, second)
+            if delta is not None and not delta.is_empty:
+                yield delta
+
+    def _between(self, key: str, first: _End, second: _End) -> RowDelta | None:
+        if first.state is None or second.state is None or first.type is None or second.type is None:
+            return self.of_pins(first.type, first.state, second.type, second.state)
+        if first.state.pin == second.state.pin:
+            return None
+        if first.schema == second.schema and (apart := self._apart(first.state, second.state)) > DIRECT_ROWS:
+            way = self._shorter_way(key, first, second, apart)
+            if way is not None:
+                return self._composed(second.type, way)
+        return self.of_pins(first.type, first.state, second.type, second.state)
+
+    def of_pins(self, old: Type | None, before: TableState | None, new: Type | None, after: TableState | None) -> RowDelta | None:
+        """What differs between two pins of a table. One without a type or a state holds nothing."""
+        type_ = new or old
+        if type_ is None or (before is None and after is None):
+            return None
+        if before is not None and after is not None and before.pin == after.pin:
+            return None
+        state = after or before
+        assert state is not None
+        names = (*columns_of(type_).names, *(() if old is None else columns_of(old).names))
+        key = (state.location, before and before.pin, after and after.pin, "delta", type_.name, names)
+        found: RowDelta = self._workspace.memory.keep(
+            key, lambda: self._compared(type_, old, before, new, after), lambda d: d.nbytes + 1024
+        )
+        return found if found.type is type_ else replace(found, type=type_)
+
+    def _compared(
+        self, type_: Type, old: Type | None, before: TableState | None, new: Type | None, after: TableState | None
+    ) -> RowDelta:
+        first = None if before is None or old is None else self._open(before)
+        second = None if after is None or new is None else self._open(after)
+        if first is not None and second is not None:
+            parts = unlike(first, second)
+        else:
+            parts = Unlike(() if first is None else everything(first), () if second is None else everything(second))
+        rows = []
+        for table, of, chosen in ((first, old, parts.gone), (second, new, parts.came)):
+            rows.append(columns_of(type_).empty_table() if table is None or of is None else self._read(table, of, type_, chosen))
+        return RowDelta.of(type_, *rows)
+
+    def _read(self, table: Table, of: Type, wanted: Type, parts: Collection[Part]) -> pa.Table:
+        self.reads.parts += len(parts)
+        self.reads.rows += sum(part.rows for part in parts)
+        if not parts:
+            return columns_of(wanted).empty_table()
+        return aligned(read_parts(table, tuple(parts)), of, wanted)
+
+    def _open(self, state: TableState) -> Table:
+        return self._workspace.store.tables.open(state)
+
+    def _apart(self, before: TableState, after: TableState) -> int:
+        return rows_apart(self._open(before), self._open(after))
+
+    # ── ways through the lineage ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _composed(self, type_: Type, way: list[tuple[TableState, TableState]]) -> RowDelta:
+        together = RowDelta.nothing(type_)
+        for before, after in way:
+            step = self.of_pins(type_, before, type_, after)
+            together = together if step is None else together.then(step)
+        return together
+
+    def _shorter_way(self, key: str, first: _End, second: _End, apart: int) -> list[tuple[TableState, TableState]] | None:
+        """Stretches to compare instead of the two ends, if that reads less than so many rows."""
+        try:
+            way = self._way(key, first, second)
+            if way is None:
+                return None
+            return way if sum(self._apart(*stretch) for stretch in way) < apart else None
+        except HistoryReclaimed:  # some state along it is gone; the two ends are not
+            return None
+
+    def _way(self, key: str, first: _End, second: _End) -> list[tuple[TableState, TableState]] | None:
+        forwards = self._stretches(key, first, second)
+        if forwards is not None:
+            return forwards
+        backwards = self._stretches(key, second, first)
+        if backwards is not None:
+            return _reversed(backwards)
+        base = merge_base(first.commit, second.commit, self._log.parents)
+        if base is None or base in (first.commit, second.commit):
+            return None
+        parted = self._log.snapshot(base)
+        middle = _End(base, parted.schema, first.type, parted.tables.get(key))
+        if middle.state is None or middle.schema != first.schema:
+            return None
+        down, up = self._stretches(key, middle, first), self._stretches(key, middle, second)
+        return None if down is None or up is None else [*_reversed(down), *up]
+
+    def _stretches(self, key: str, first: _End, second: _End) -> list[tuple[TableState, TableState]] | None:
+        """From an older commit along first parents to a younger one, cut at maintenance. None: it does not lead there."""
+        assert first.state is not None
+        assert second.state is not None
+        if first.commit == second.commit:
+            return []
+        chain = self._log.first_parents(second.commit, self._log.get(first.commit).seq)
+        if not chain or chain[-1].parent != first.commit:
+            return None
+        found, start = [], first.state
+        for commit in reversed(chain):
+            for change in commit.changes:
+                if change.table == key and commit.op_class is OpClass.MAINTENANCE:
+                    if change.before is None or change.after is None:
+                        return None
+                    found.append((start, change.before))
+                    start = change.after
+        found.append((start, second.state))
+        return [(before, after) for before, after in found if before.pin != after.pin]
+
+
+def _reversed(way: list[tuple[TableState, TableState]]) -> list[tuple[TableState, TableState]]:
+    return [(after, before) for before, after in reversed(way)]
+
+
+def aligned(rows: pa.Table, of: Type, wanted: Type) -> pa.Table:
+    """Rows of a type in the columns it has in another schema: properties are matched by identity, not by name."""
+    schema = columns_of(wanted)
+    if of is wanted or columns_of(of) == schema:
+        return rows.select(schema.names).cast(schema)
+    names = {prop.property_id: prop.name for prop in of.properties.values()}
+    columns = []
+    for field in schema:
+        prop = wanted.properties.get(field.name)
+        name = field.name if prop is None else names.get(prop.property_id)
+        there = name is not None and name in rows.column_names
+        columns.append(rows[name].cast(field.type) if there else pa.nulls(rows.num_rows, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -1,0 +1,97 @@
+"""Two states of a graph, compared.
+
+d = g.diff("main", "agent/7")       branches, tags or commits; what "agent/7" has that "main" has not, and the other way round
+d.changes                           every change, in a frozen order     d.stats       how many
+print(d)                            a table                             d.to_dict()   for programs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.engine.history.changes import Change, ChangeList, Stats, shown
+
+SHOWN_CHANGES = 50
+"""Changes a table shows; the rest is counted."""
+
+
+@dataclass(frozen=True)
+class End:
+    """One of the two states."""
+
+    name: str
+    """As it was asked for."""
+    commit: str
+    number: int
+
+
+class Diff:
+    """What differs between two states of a graph."""
+
+    def __init__(self, before: End, after: End, changes: ChangeList, pins: dict[str, int]) -> None:
+        self.before = before
+        self.after = after
+        self.changes = changes
+        self._pins = pins
+
+    @property
+    def stats(self) -> Stats:
+        return self.changes.stats
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as JSON-ready data."""
+        changes = []
+        for change in self.changes:
+            data: dict[str, Any] = {"kind": change.kind, "type_name": change.type, "id": change.id, "op": change.op}
+            if change.type in self._pins:
+                data["published_dataset_version"] = self._pins[change.type]
+            if change.endpoints is not None:
+                data["endpoints"] = {"src": change.endpoints[0], "dst": change.endpoints[1]}
+            if change.properties:
+                data["properties"] = list(change.properties)
+            for name, image in (("before", change.before), ("after", change.after)):
+                if image is not None:
+                    data[name] = image.to_dict()
+            changes.append(data)
+        return {
+            "from_graph_commit_id": self.before.commit,
+            "to_graph_commit_id": self.after.commit,
+            "from_graph_manifest_version": self.before.number,
+            "to_graph_manifest_version": self.after.number,
+            "changes": changes,
+            "stats": self.stats.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"{self.before.name} → {self.after.name}   {self.stats}\n{lines_of(self.changes)}".rstrip()
+
+
+def lines_of(changes: ChangeList, limit: int = SHOWN_CHANGES) -> str:
+    """Changes for people, one entity after the other."""
+    lines: list[str] = []
+    for change in changes[:limit]:
+        lines.append(f"  {change.op:<6}  {change.type} {shown(change.id)}{_ends(change)}")
+        for name in change.properties:
+            if name in ("from", "to") or change.before is None or change.after is None:
+                continue
+            lines.append(f"          {name}: {shown(change.before.properties[name])} → {shown(change.after.properties[name])}")
+    if len(changes) > limit:
+        lines.append(f"  … and {len(changes) - limit:,} more")
+    return "\n".join(lines)
+
+
+def _ends(change: Change) -> str:
+    old = None if change.before is None else change.before.endpoints
+    new = None if change.after is None else change.after.endpoints
+    if old is None and new is None:
+        return ""
+    told = [f"{shown(a)} -> {shown(b)}" for a, b in dict.fromkeys(e for e in (old, new) if e is not None)]
+    return f"  {' => '.join(told)}"

@@ -1,0 +1,227 @@
+"""The change feed: commits of a branch in order, a page at a time, and where to go on.
+
+    page = g.changes(since="beginning")      blocks of the first commits
+    page = g.changes(since=page.next)        and so on; page.caught_up says when there is nothing more for now
+
+Commits come along first parents, oldest first. A *cursor* always stands between two commits. A page that ends inside a commit,
+because the commit changed more than fits, has a *page token* instead, which goes on in the middle. A round of pages ends where
+the branch was when the round began; what arrives meanwhile waits for the next. Delivery is at least once: whoever reads a page
+twice gets the same page.
+
+    commit   c1 (3 changes)    c2 (900)         c3 (400)        limit 1000
+    page 1   ▇▇▇               ▇▇▇▇▇▇▇▇▇▇▇▇     ▇▇ 97           ends inside c3: a page token
+    page 2                                        ▇▇▇▇ 303      ends after c3: a cursor, caught up
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.history.blocks import Block, Blocks, Cause, gap
+from omnigraph.engine.history.changes import Change, ChangeList, Filter
+from omnigraph.engine.history.cursors import Token, filter_text, read_token, rejected, require, write_token
+from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ResourceLimit, UsageError
+from omnigraph.model.limits import MAX_PAGE_BYTES, MAX_PAGE_CHANGES, MAX_POLL_COMMITS
+from omnigraph.storage.commit_log import CommitLog
+from omnigraph.storage.lineage import Commit
+from omnigraph.storage.reclaimed import Reclaimed
+from omnigraph.storage.refs import Ref
+
+DEFAULT_CHANGES = 1_000
+DEFAULT_BYTES = 4 << 20
+DEFAULT_COMMITS = 128
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one page holds."""
+
+    changes: int = DEFAULT_CHANGES
+    bytes: int = DEFAULT_BYTES
+    commits: int = DEFAULT_COMMITS
+
+    def __post_init__(self) -> None:
+        for given, most, what in (
+            (self.changes, MAX_PAGE_CHANGES, "changes on a page"),
+            (self.bytes, MAX_PAGE_BYTES, "bytes on a page"),
+            (self.commits, MAX_POLL_COMMITS, "commits of one look"),
+        ):
+            if given < 1:
+                raise UsageError(f"{given} {what} is too few", hint="Ask for at least one.")
+            if given > most:
+                raise ResourceLimit(f"at most {most:,} {what}, not {given:,}", hint="Ask for less and go on with the next page.")
+
+
+@dataclass(frozen=True)
+class ChangePage:
+    """One page of a change feed."""
+
+    blocks: list[Block] = field(default_factory=list)
+    cursor: str | None = None
+    """Where to go on; only when the page ends between two commits."""
+    caught_up: bool | None = None
+    """Whether that is the end, for now."""
+    next_page_token: str | None = None
+    """Where to go on inside a commit."""
+
+    @property
+    def next(self) -> str:
+        """What to give as `since` the next time."""
+        given = self.cursor or self.next_page_token
+        assert given is not None
+        return given
+
+    @property
+    def changes(self) -> list[Change]:
+        """Every change on the page."""
+        return [change for block in self.blocks for change in block.changes]
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.blocks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The page as JSON-ready data."""
+        data: dict[str, Any] = {"blocks": [block.to_dict() for block in self.blocks]}
+        for name in ("next_page_token", "cursor", "caught_up"):
+            if getattr(self, name) is not None:
+                data[name] = getattr(self, name)
+        return data
+
+
+@dataclass(frozen=True)
+class Line:
+    """A branch as a feed reads it: this incarnation, up to the commit it was at."""
+
+    ref: Ref
+    head: str
+    number: int
+    domain: str
+    """What tells this graph from others."""
+    catalog_of: Callable[[Commit], Catalog]
+    gone: Callable[[], Reclaimed]
+
+
+class Feed:
+    """Reads pages."""
+
+    def __init__(self, blocks: Blocks, log: CommitLog) -> None:
+        self._blocks = blocks
+        self._log = log
+
+    # ── where to begin ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, line: Line, since: str, chosen: Filter) -> Token:
+        """The place a text means: `now`, `beginning`, `after:<commit>`, a cursor or a page token."""
+        if since == "now":
+            return self._cursor(line, chosen, line.head, line.number)
+        if since == "beginning":
+            first = self._log.after(line.ref, -1, 0)
+            if not first:
+                raise gap(self._log.get(line.head))
+            return self._cursor(line, chosen, first[0].id, 0)
+        if since.startswith("after:"):
+            return self._after(line, since.removeprefix("after:"), chosen)
+        token = read_token(since)
+        if token.kind == "commit":
+            raise rejected("it is a page token of a single commit")
+        require(token, graph=line.domain, chosen=chosen, incarnation=line.ref.incarnation)
+        if token.number > line.number:
+            raise rejected("it is ahead of the branch")
+        return token
+
+    def _after(self, line: Line, commit: str, chosen: Filter) -> Token:
+        try:
+            number = self._log.get(commit).seq
+            found = self._log.after(line.ref, number - 1, number) if number <= line.number else []
+        except HistoryReclaimed:
+            raise rejected(f"there is no commit {commit}") from None
+        if not found or found[0].id != commit:
+            raise rejected(f"commit {commit} is not on branch `{line.ref.branch}`")
+        return self._cursor(line, chosen, commit, number)
+
+    def _cursor(self, line: Line, chosen: Filter, commit: str, number: int) -> Token:
+        return Token("cursor", line.domain, filter_text(chosen), commit, line.ref.incarnation, number)
+
+    # ── pages ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def page(self, line: Line, since: Token, chosen: Filter, limits: Limits) -> ChangePage:
+        """The next page."""
+        inside = since.kind == "page"
+        cut = since.cut if inside else line.number
+        first = since.number if inside else since.number + 1
+        commits = self._log.after(line.ref, first - 1, min(cut, first - 1 + limits.commits))
+        room = _Room(limits)
+        blocks: list[Block] = []
+        at = since
+        for commit in commits:
+            skipped = since.delivered if inside and commit.seq == since.number else 0
+            if room.is_full and not skipped:
+                break
+            changes = self._changes(line, commit, chosen, at)
+            taken = list(room.fill(changes, skipped))
+            if taken or len(changes) == skipped:
+                blocks.append(Block(Cause.of(commit), taken))
+            delivered = skipped + len(taken)
+            if delivered < len(changes):
+                if not taken:
+                    break
+                token = Token("page", line.domain, since.filter, commit.id, line.ref.incarnation, commit.seq, delivered, cut)
+                return ChangePage(blocks, next_page_token=write_token(token))
+            at = self._cursor(line, chosen, commit.id, commit.seq)
+        return ChangePage(blocks, write_token(at), at.number >= line.number)
+
+    def _changes(self, line: Line, commit: Commit, chosen: Filter, at: Token) -> ChangeList:
+        try:
+            return self._blocks.changes(commit, line.catalog_of(commit), chosen, line.gone())
+        except ChangeFeedGap as error:
+            raise gap(commit, write_token(at)) from error
+
+    def block(
+        self, commit: Commit, catalog: Catalog, gone: Reclaimed, chosen: Filter, limits: Limits, token: str | None
+    ) -> Block:
+        """The changes of one commit, a page at a time."""
+        domain = catalog.ir.domain
+        skipped = 0
+        if token is not None:
+            given = read_token(token)
+            require(given, graph=domain, chosen=chosen)
+            if given.kind != "commit" or given.commit != commit.id:
+                raise rejected("it belongs to another commit")
+            skipped = given.delivered
+        changes = self._blocks.changes(commit, catalog, chosen, gone)
+        taken = list(_Room(limits).fill(changes, skipped))
+        delivered = skipped + len(taken)
+        more = None
+        if delivered < len(changes):
+            more = write_token(Token("commit", domain, filter_text(chosen), commit.id, delivered=delivered))
+        return Block(Cause.of(commit), taken, more)
+
+
+class _Room:
+    """What still fits on a page. One change always does."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._changes = limits.changes
+        self._bytes = limits.bytes
+        self._limit = limits.bytes
+
+    @property
+    def is_full(self) -> bool:
+        return self._changes <= 0 or self._bytes <= 0
+
+    def fill(self, changes: ChangeList, skipped: int) -> Iterator[Change]:
+        """As many changes as fit, after those that were delivered before."""
+        for change in changes.between(skipped, min(len(changes), skipped + self._changes)):
+            size = len(json.dumps(change.to_dict(), ensure_ascii=False).encode())
+            if size > self._bytes and self._bytes < self._limit:
+                self._bytes = 0
+                return
+            self._changes -= 1
+            self._bytes -= size
+            yield change
+            if self.is_full:
+                return

@@ -1,0 +1,372 @@
+"""Merging a branch into another, and undoing a commit.
+
+Where two branches parted is found over the real graph of commits, merged parents included. Then there are three cases:
+
+    already_up_to_date   the target has everything; no commit
+    fast_forward         the target has nothing of its own: it takes the source's tables as they are; no row is read or written
+    merged               both have something: theirs is combined with ours (`combine`), validated, and written on top of ours
+
+Each merge but the first kind is one commit with two parents. It carries along the source's commits, so that the lineage (and the
+next merge base) survives the deletion of the source. Maintenance does not count as something of one's own.
+
+**What is written.** A table that only theirs changed is taken over by its pin. Rows that theirs only added, in data files of
+their own, are grafted: the files are named by the target too. Everything else is written again, as few rows as were changed.
+
+**Somebody else.** A commit to the target while the merge is prepared makes it void if it touched anything the merge looked at;
+then it is prepared again, against the new state, a bounded number of times. Nothing is ever merged against a state that is gone.
+
+A revert is the same thing with other ends: the commit is the base, its parent is theirs. What happened later to the same
+entities comes up as conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from omnigraph.engine.history.changes import ChangeList
+from omnigraph.engine.history.combine import Combination, Combined, Combiner
+from omnigraph.engine.history.conflicts import Conflict, Resolutions, Resolve, refused
+from omnigraph.engine.history.deltas import Deltas
+from omnigraph.engine.history.diff import lines_of
+from omnigraph.engine.history.row_delta import DELETE, INSERT, UPDATE
+from omnigraph.engine.view import View
+from omnigraph.engine.write.validate import relied_on
+from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
+from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
+from omnigraph.storage.changes import Append, Applied, Change, Delete, TableState, Upsert
+from omnigraph.storage.commit_log import CommitLog
+from omnigraph.storage.differences import graft, pieces_apart, unlike
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.leases import Held
+from omnigraph.storage.lineage import Commit, OpClass, merge_base, merge_bases
+from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
+
+GRAFTED_ROWS = 1_024
+"""Rows per data file from which files are grafted; smaller ones are better written together."""
+
+Outcome = Literal["already_up_to_date", "fast_forward", "merged", "conflicts", "reverted", "nothing_to_revert"]
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What a merge or revert did, or would do."""
+
+    outcome: Outcome
+    """`conflicts` only in a preview; otherwise they are raised."""
+    source: str
+    """The branch that was merged, or the commit that was reverted."""
+    into: str
+    base: str
+    """The commit where the two parted."""
+    dry_run: bool = False
+    commit: Commit | None = None
+    """None when nothing was to be done, and in a preview."""
+    conflicts: tuple[Conflict, ...] = ()
+    changes: ChangeList | None = field(default=None, repr=False)
+    """What would change about the target: in a preview."""
+    actor: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON-ready data."""
+        data: dict[str, Any] = {"source": self.source, "target": self.into, "outcome": self.outcome, "actor_id": self.actor}
+        if self.commit is not None:
+            data["graph_commit_id"] = self.commit.id
+        if self.dry_run:
+            data["dry_run"] = True
+            data["merge_conflicts"] = [conflict.to_dict() for conflict in self.conflicts]
+            data["changes"] = [] if self.changes is None else [change.to_dict() for change in self.changes]
+        return data
+
+    def __repr__(self) -> str:
+        head = f"{self.source} into {self.into}: {self.outcome}{' (preview)' if self.dry_run else ''}"
+        if self.commit is not None:
+            head += f", commit {self.commit.id}"
+        lines = [head, *(f"  {c.kind}: {c.message}\n      key {c.key}" for c in self.conflicts)]
+        if self.changes is not None and not self.conflicts:
+            lines += [str(self.changes.stats), lines_of(self.changes)]
+        return "\n".join(lines).rstrip()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How somebody wants a merge."""
+
+    dry_run: bool = False
+    resolve: Resolve = None
+    strict: bool = False
+    actor: str | None = None
+    message: str | None = None
+
+
+class Merger:
+    """Merges and reverts."""
+
+    def __init__(
+        self, store: GraphStore, deltas: Deltas, log: CommitLog, view: Callable[[str], View], view_at: Callable[[str], View]
+    ) -> None:
+        self._store = store
+        self._deltas = deltas
+        self._log = log
+        self._view = view
+        """The newest state of a branch."""
+        self._view_at = view_at
+        """The state at a commit."""
+
+    # ── merge ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def merge(self, source: str, into: str, wanted: Wanted) -> Merge:
+        """Merge a branch into another."""
+        if source == into:
+            raise UsageError(f"branch `{source}` cannot be merged into itself")
+        return self._repeatedly(lambda: self._merge(source, into, wanted))
+
+    def _repeatedly(self, attempt: Callable[[], Merge]) -> Merge:
+        for _ in range(MAX_MERGE_ATTEMPTS - 1):
+            try:
+                return attempt()
+            except (ReadSetChanged, PreconditionFailed):  # somebody committed in between: look again
+                continue
+        return attempt()
+
+    def _merge(self, source: str, into: str, wanted: Wanted) -> Merge:
+        theirs, ours = self._view(source), self._view(into)
+        for branch in (source, into):
+            self._log.see(self._store.ref(branch))
+        bases = self._parted(ours, theirs)
+        base = bases[0]
+        carried = self._not_in(theirs.snapshot.commit, into, ours.snapshot.commit, base)
+        if all(c.op_class is OpClass.MAINTENANCE for c in carried):
+            Resolutions(wanted.resolve).check_used()
+            return Merge("already_up_to_date", source, into, base, wanted.dry_run, actor=wanted.actor)
+        parted = next((v for v in (ours, theirs) if v.snapshot.commit == base), None) or self._view_at(base)
+        _require_one_schema((parted, ours, theirs), source, into)
+        if base == ours.snapshot.commit:
+            return self._fast_forward(source, into, ours, theirs, carried, wanted)
+        outcome: Outcome = "fast_forward" if self._only_maintained(ours.snapshot.commit, base) else "merged"
+        combined = Combiner(
+            self._deltas,
+            parted,
+            ours,
+            theirs,
+            strict=wanted.strict,
+            resolutions=Resolutions(wanted.resolve),
+            other_bases=self._other_bases(bases),
+        ).run()
+        if wanted.dry_run or combined.conflicts:
+            return self._told(combined, outcome, source, into, base, wanted, "merge")
+        plan = self._plan(combined, parted, ours, theirs, "merge", wanted, merged_parent=theirs.snapshot.commit, carried=carried)
+        commit = self._store.publish(into, plan, _same_schema(ours))
+        return Merge(outcome, source, into, base, commit=commit, actor=wanted.actor)
+
+    def _told(
+        self, combined: Combination, outcome: Outcome, source: str, into: str, base: str, wanted: Wanted, what: str
+    ) -> Merge:
+        """A preview; or, if this is none, the conflicts as an error."""
+        if combined.conflicts and not wanted.dry_run:
+            raise refused(combined.conflicts, what)
+        changes = ChangeList(combined.deltas(), self._view(into).catalog.ir.domain)
+        told: Outcome = "conflicts" if combined.conflicts else outcome
+        return Merge(told, source, into, base, True, conflicts=combined.conflicts, changes=changes, actor=wanted.actor)
+
+    def _parted(self, ours: View, theirs: View) -> list[str]:
+        """The commits where two states parted, as far as they can still be opened. More than one after a criss-cross merge."""
+        first, second = ours.snapshot.commit, theirs.snapshot.commit
+        every = merge_bases(first, second, self._log.parents)
+        nearest = merge_base(first, second, self._log.parents)
+        found = [base for base in sorted(every, key=lambda base: base != nearest) if self._opens(base, ours, theirs)]
+        unusable = set(every)
+        while not found:
+            base = merge_base(first, second, self._log.parents, unusable=unusable)
+            if base is None:
+                raise HistoryReclaimed(f"no commit that both {first} and {second} come from can be opened")
+            unusable.add(base)
+            found = [base] if self._opens(base, ours, theirs) else []
+        return found
+
+    def _opens(self, base: str, ours: View, theirs: View) -> bool:
+        """Whether the tables that will be read of a commit are still there."""
+        if base in (ours.snapshot.commit, theirs.snapshot.commit):
+            return True
+        try:
+            for key, state in self._log.snapshot(base).tables.items():
+                there = theirs.snapshot.tables.get(key)
+                if there is not None and there.pin != state.pin:
+                    self._store.tables.open(state)
+        except HistoryReclaimed:
+            return False
+        return True
+
+    def _other_bases(self, bases: Sequence[str]) -> list[tuple[View, View]]:
+        """Bases besides the first, each with the state where it and the first one parted."""
+        found = []
+        for base in bases[1:]:
+            root = merge_base(bases[0], base, self._log.parents)
+            if root is not None:
+                found.append((self._view_at(base), self._view_at(root)))
+        return found
+
+    def _not_in(self, commit: str, branch: str, head: str, base: str) -> tuple[Commit, ...]:
+        """The commits a branch does not have yet: those of the other one, and what was merged into that."""
+        if commit == base:
+            return ()
+        ref = self._store.ref(branch)
+        on_branch = self._log.on_branch(ref, self._log.get(head).seq)
+        found: dict[str, Commit] = {}
+        waiting = [commit]
+        known = {base, *(c.merged_parent for c in self._store.manifest(ref).load().recent)}
+        while waiting:
+            name = waiting.pop()
+            if name in found or name in known:
+                continue
+            this = self._log.get(name)
+            home = self._log.home(name)
+            if home is not None and this.seq <= on_branch.get(home.incarnation, -1):
+                continue
+            found[name] = this
+            waiting += this.parents
+        return tuple(sorted(found.values(), key=lambda c: (c.seq, c.id)))
+
+    def _only_maintained(self, head: str, base: str) -> bool:
+        """Whether nothing but maintenance happened since."""
+        chain = self._log.first_parents(head, self._log.get(base).seq)
+        reached = bool(chain) and chain[-1].parent == base
+        return reached and all(c.op_class is OpClass.MAINTENANCE for c in chain)
+
+    def _fast_forward(
+        self, source: str, into: str, ours: View, theirs: View, carried: tuple[Commit, ...], wanted: Wanted
+    ) -> Merge:
+        base = ours.snapshot.commit
+        Resolutions(wanted.resolve).check_used()
+        if wanted.dry_run:
+            changes = ChangeList(self._deltas.between(ours, theirs), ours.catalog.ir.domain)
+            return Merge("fast_forward", source, into, base, True, changes=changes, actor=wanted.actor)
+        plan = PublishPlan(
+            OpClass.LOGICAL,
+            "merge",
+            base,
+            replacements=tuple(
+                self._replacement(state, theirs.snapshot.tables[key])
+                for key, state in ours.snapshot.tables.items()
+                if theirs.snapshot.tables[key].pin != state.pin
+            ),
+            expected_head=base,
+            actor=wanted.actor,
+            message=wanted.message,
+            merged_parent=theirs.snapshot.commit,
+            carried=carried,
+        )
+        return Merge("fast_forward", source, into, base, commit=self._store.publish(into, plan), actor=wanted.actor)
+
+    def _replacement(self, now: TableState, then: TableState, added: int | None = None, removed: int = 0) -> Replacement:
+        """A table that becomes what it is at another pin. Reads what the two versions are made of, and no row."""
+        came, went = pieces_apart(self._store.tables.open(now), self._store.tables.open(then))
+        gained = max(then.rows - now.rows, 0) if added is None else added
+        lost = max(now.rows - then.rows, 0) if added is None else removed
+        return Replacement(now.table, now.pin, Applied(then, gained, lost, came, went, ()))
+
+    # ── revert ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def revert(self, commit: Commit, branch: str, wanted: Wanted) -> Merge:
+        """Undo a commit on a branch."""
+        assert commit.parent is not None
+        if commit.op_class is OpClass.MAINTENANCE or not commit.changes:
+            return Merge("nothing_to_revert", commit.id, branch, commit.id, wanted.dry_run, actor=wanted.actor)
+        if wanted.dry_run:
+            return self._revert(commit, branch, wanted, None)
+        with self._store.in_flight(commit.parent) as lease:
+            return self._repeatedly(lambda: self._revert(commit, branch, wanted, lease))
+
+    def _revert(self, commit: Commit, branch: str, wanted: Wanted, lease: Held | None) -> Merge:
+        assert commit.parent is not None
+        ours, done, undone = self._view(branch), self._view_at(commit.id), self._view_at(commit.parent)
+        _require_one_schema((done, ours, undone), commit.id, branch)
+        resolutions = Resolutions(wanted.resolve)
+        combined = Combiner(self._deltas, done, ours, undone, strict=wanted.strict, resolutions=resolutions).run()
+        if wanted.dry_run or combined.conflicts:
+            return self._told(combined, "reverted", commit.id, branch, commit.id, wanted, "revert")
+        if combined.changes.is_empty:
+            return Merge("nothing_to_revert", commit.id, branch, commit.id, actor=wanted.actor)
+        plan = self._plan(combined, done, ours, undone, "revert", wanted, lease=lease)
+        made = self._store.publish(branch, plan, _same_schema(ours))
+        return Merge("reverted", commit.id, branch, commit.id, commit=made, actor=wanted.actor)
+
+    # ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _plan(
+        self,
+        combined: Combination,
+        base: View,
+        ours: View,
+        theirs: View,
+        operation: str,
+        wanted: Wanted,
+        *,
+        merged_parent: str | None = None,
+        carried: tuple[Commit, ...] = (),
+        lease: Held | None = None,
+    ) -> PublishPlan:
+        changes: list[PlannedChange] = []
+        replacements: list[Replacement] = []
+        for one in combined.types:
+            before, now, there = (view.snapshot.tables[one.key] for view in (base, ours, theirs))
+            if not one.decided and one.is_plain and before.pin == now.pin:
+                counts = one.theirs
+                replacements.append(
+                    self._replacement(
+                        now, there, counts.count(INSERT) + counts.count(UPDATE), counts.count(DELETE) + counts.count(UPDATE)
+                    )
+                )
+                continue
+            change = self._change(one, before, now, there)
+            if change is not None:
+                changes.append(PlannedChange(one.key, change))
+        looked_at = frozenset(one.key for one in combined.types) | relied_on(combined.changes, ours)
+        return PublishPlan(
+            OpClass.LOGICAL,
+            operation,
+            ours.snapshot.commit,
+            tuple(changes),
+            tuple(replacements),
+            read_set=looked_at,
+            actor=wanted.actor,
+            message=wanted.message,
+            merged_parent=merged_parent,
+            carried=carried,
+            lease=lease,
+        )
+
+    def _change(self, one: Combined, before: TableState, now: TableState, there: TableState) -> Change | None:
+        delta = one.delta()
+        if delta.is_empty:
+            return None
+        tables = self._store.tables
+        ids = tuple(delta.ids.to_pylist())
+        old = tuple(delta.before["id"].to_pylist())
+        if not one.decided and one.is_plain and delta.inserts_only:
+            parts = unlike(tables.open(before), tables.open(there))
+            rows = sum(part.rows for part in parts.came)
+            if parts.is_appended and rows == len(ids) and rows >= GRAFTED_ROWS * len(parts.came):
+                return Append(graft(tables.open(there), parts.came), ids)
+        if not delta.after.num_rows:
+            return Delete(old)
+        written = tables.open(now).write(delta.after)
+        return Upsert(written, old) if old else Append(written, ids)
+
+
+def _require_one_schema(views: Sequence[View], source: str, into: str) -> None:
+    if len({view.snapshot.schema for view in views}) > 1:
+        raise SchemaBoundary(
+            f"`{source}` and `{into}` have different schemas, or had one when they parted",
+            hint="Apply the same schema to both branches first; merging across a schema change is not possible yet.",
+        )
+
+
+def _same_schema(ours: View) -> Callable[[ManifestState, Sequence[Commit]], None]:
+    def check(state: ManifestState, between: Sequence[Commit]) -> None:
+        if state.head.schema != ours.snapshot.schema:
+            raise ReadSetChanged("the schema changed while the merge was prepared")
+
+    return check

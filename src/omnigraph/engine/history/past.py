@@ -1,0 +1,132 @@
+"""What an open graph knows of its past: diff, changes, baselines, merge and revert behind one door.
+
+Everything read of a commit stays true, so it is remembered here as long as the graph is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.history.baseline import Baseline
+from omnigraph.engine.history.blocks import Block, Blocks
+from omnigraph.engine.history.changes import ChangeList, Filter
+from omnigraph.engine.history.cursors import write_token
+from omnigraph.engine.history.deltas import Deltas, types_of
+from omnigraph.engine.history.diff import Diff, End
+from omnigraph.engine.history.feed import ChangePage, Feed, Limits, Line
+from omnigraph.engine.history.merge import Merge, Merger, Wanted
+from omnigraph.engine.view import View, Workspace
+from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
+from omnigraph.storage.commit_log import CommitLog
+from omnigraph.storage.graph_store import Snapshot
+from omnigraph.storage.lineage import Commit
+from omnigraph.storage.reclaimed import reclaimed
+
+Names = Iterable[str] | str | None
+
+
+class Past:
+    """The history of one open graph. Safe from any thread."""
+
+    def __init__(self, workspace: Workspace, view: Callable[[str], View], catalog: Callable[[Snapshot], Catalog]) -> None:
+        self._workspace = workspace
+        self._store = workspace.store
+        self._view = view
+        self._catalog = catalog
+        self.log = CommitLog(self._store)
+        self.deltas = Deltas(workspace, self.log)
+        self._feed = Feed(Blocks(self.deltas, self.log), self.log)
+        self._merger = Merger(self._store, self.deltas, self.log, view, self.view_at)
+
+    def view_at(self, commit: str) -> View:
+        """The graph at a commit, also one that is known from a merge only."""
+        snapshot = self.log.snapshot(commit)
+        return View(self._workspace, snapshot, self._catalog(snapshot))
+
+    def named(self, name: str) -> View:
+        """The graph by the name of a branch or tag, or at a commit."""
+        try:
+            return self._view(name)
+        except NotFound as error:
+            try:
+                snapshot = self._store.snapshot_at(name)
+            except HistoryReclaimed:
+                if any(c in name for c in "/-_.") or len(name) != len(self._store.snapshot().commit):
+                    raise NotFound(f"no branch, tag or commit `{name}`", hint=error.hint) from None
+                raise
+        return View(self._workspace, snapshot, self._catalog(snapshot))
+
+    # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def diff(self, before: str, after: str, kinds: Names, types: Names, ops: Names) -> Diff:
+        """Two states compared."""
+        old, new = self.named(before), self.named(after)
+        chosen = Filter.of(kinds, types, ops)
+        every = {**types_of(old.catalog), **types_of(new.catalog)}
+        names = {type_.name for type_ in every.values()}
+        if chosen.types - names:
+            chosen.check(new.catalog)
+        keys = [key for key, type_ in every.items() if chosen.wants(type_)]
+        deltas = [chosen.applied(delta) for delta in self.deltas.between(old, new, keys)]
+        pins = {every[key].name: state.pin for key, state in new.snapshot.tables.items() if key in every}
+        ends = [End(name, v.snapshot.commit, self.log.get(v.snapshot.commit).seq) for name, v in ((before, old), (after, new))]
+        return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins)
+
+    # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _line(self, branch: str) -> Line:
+        view = self._view(branch)
+        head = view.snapshot.commit
+        ref = self._store.ref(branch)
+        self.log.see(ref)
+        domain = view.catalog.ir.domain
+        return Line(ref, head, self.log.get(head).seq, domain, self._catalog_of, cache(lambda: reclaimed(self._store.place)))
+
+    def _catalog_of(self, commit: Commit) -> Catalog:
+        return self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {}))
+
+    def changes(self, branch: str, since: str, chosen: Filter, limits: Limits) -> ChangePage:
+        """A page of the change feed."""
+        line = self._line(branch)
+        chosen.check(self._view(branch).catalog)
+        return self._feed.page(line, self._feed.start(line, since, chosen), chosen, limits)
+
+    def commit_changes(self, commit: str, chosen: Filter, limits: Limits, token: str | None) -> Block:
+        """What one commit changed."""
+        found = self._commit(commit)
+        catalog = self._catalog_of(found)
+        chosen.check(catalog)
+        return self._feed.block(found, catalog, reclaimed(self._store.place), chosen, limits, token)
+
+    def baseline(self, branch: str, chosen: Filter) -> Baseline:
+        """Everything at the newest commit of a branch, and the cursor after it."""
+        line = self._line(branch)
+        view = self.view_at(line.head)
+        chosen.check(view.catalog)
+        cursor = write_token(self._feed.start(line, "now", chosen))
+        return Baseline(line.head, cursor, branch, view, chosen)
+
+    # ── merging ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def merge(self, source: str, into: str, wanted: Wanted) -> Merge:
+        """Merge a branch into another."""
+        if not wanted.dry_run:
+            self._store.require_writable()
+        return self._merger.merge(source, into, wanted)
+
+    def revert(self, commit: str, branch: str, wanted: Wanted) -> Merge:
+        """Undo a commit on a branch."""
+        if not wanted.dry_run:
+            self._store.require_writable()
+        found = self._commit(commit)
+        if found.parent is None:
+            raise ParentlessCommit(f"commit {commit} is the first of its graph: there is no state before it", commit=commit)
+        return self._merger.revert(found, branch, wanted)
+
+    def _commit(self, commit: str) -> Commit:
+        try:
+            return self.log.get(commit)
+        except HistoryReclaimed:
+            raise NotFound(f"no commit `{commit}`", hint="g.commits() lists those of a branch.") from None

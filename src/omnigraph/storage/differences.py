@@ -1,0 +1,136 @@
+"""The rows in which two pins of a table differ, found without reading what they share.
+
+    pin 0x9f3…   piece A, 1000 rows            │ piece B, 20 rows
+    pin 0xc01…   piece A, 998 rows (2 marked)  │ piece B, 20 rows  │ piece C, 2 rows
+
+    B is the same. Of A the two marked rows are read from the first pin: they are gone. C is read from the second: it came.
+
+Whether a row that is gone and a row that came are one entity that changed, or the same image written again (a fold, a
+compaction), is for whoever knows ids and values to say. Two pins of different branches compare just as well: a row that is marked
+in the first pin and not in the second came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.storage.changes import WrittenRows
+from omnigraph.storage.deletions import deleted
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.rows import Piece, Positions, pieces
+from omnigraph.storage.tables import LOOKUP_BATCH, Table
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a piece."""
+
+    piece: Piece
+    offsets: Positions | None = None
+    """Where they stand in it; None: all that are not deleted."""
+
+    @property
+    def rows(self) -> int:
+        return self.piece.rows if self.offsets is None else len(self.offsets)
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """What of two pins is not in both."""
+
+    gone: tuple[Part, ...]
+    """Of the first pin."""
+    came: tuple[Part, ...]
+    """Of the second pin."""
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in (*self.gone, *self.came))
+
+    @property
+    def is_appended(self) -> bool:
+        """Whether the second pin is the first with whole pieces added."""
+        return not self.gone and all(part.offsets is None and part.piece.deletions is None for part in self.came)
+
+
+def rows_apart(first: Table, second: Table) -> int:
+    """About how many rows comparing two pins would read. Reads nothing."""
+    ours, theirs = _by_files(first), _by_files(second)
+    count = sum(piece.rows for files, piece in ours.items() if files not in theirs)
+    count += sum(piece.rows for files, piece in theirs.items() if files not in ours)
+    shared = ((ours[files], theirs[files]) for files in ours.keys() & theirs.keys())
+    return count + sum(abs(a.rows - b.rows) + 1 for a, b in shared if not a.holds_the_same_as(b))
+
+
+def unlike(first: Table, second: Table) -> Unlike:
+    """Where two pins differ. Reads deletion files, no rows."""
+    ours, theirs = _by_files(first), _by_files(second)
+    gone = [Part(piece) for files, piece in ours.items() if files not in theirs]
+    came = [Part(piece) for files, piece in theirs.items() if files not in ours]
+    for files, piece in ours.items():
+        other = theirs.get(files)
+        if other is None or piece.holds_the_same_as(other):
+            continue
+        marked, marked_there = deleted(first, piece), deleted(second, other)
+        if len(fell := np.setdiff1d(marked_there, marked, assume_unique=True)):
+            gone.append(Part(piece, fell))
+        if len(rose := np.setdiff1d(marked, marked_there, assume_unique=True)):
+            came.append(Part(other, rose))
+    return Unlike(tuple(gone), tuple(came))
+
+
+def everything(table: Table) -> tuple[Part, ...]:
+    """All rows of a pin."""
+    return tuple(Part(piece) for piece in pieces(table))
+
+
+def read_parts(table: Table, parts: Sequence[Part]) -> pa.Table:
+    """Complete rows, blobs as bytes, in no particular order."""
+    found: list[pa.Table] = []
+    with translated(f"read {table.location}"):
+        wanted = {part.piece.number for part in parts if part.offsets is None}
+        if wanted:
+            fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+            found.append(table.dataset.scanner(fragments=fragments, blob_handling="all_binary").to_table())
+        some = [(part.piece.number << 32) + part.offsets for part in parts if part.offsets is not None]
+        addresses = np.concatenate(some) if some else np.empty(0, np.int64)
+        for at in range(0, len(addresses), LOOKUP_BATCH):
+            # Rows by address are fetched, not searched for. Lance takes this filter as text only; it holds nothing but numbers.
+            chosen = ", ".join(map(str, addresses[at : at + LOOKUP_BATCH].tolist()))
+            scanner = table.dataset.scanner(filter=f"_rowaddr IN ({chosen})", blob_handling="all_binary")
+            found.append(scanner.to_table())
+    return pa.concat_tables(found) if found else table.schema.empty_table()
+
+
+def graft(table: Table, parts: Sequence[Part]) -> WrittenRows:
+    """Whole pieces of a pin as rows to be appended to another pin of the table: the data files stay where they are."""
+    described = []
+    with translated(f"list what {table.location} is made of"):
+        for part in parts:
+            fragment = table.dataset.get_fragment(part.piece.number)
+            assert fragment is not None
+            about = fragment.metadata.to_json()
+            # Lance numbers an appended piece itself.
+            about |= {"id": 0, "row_id_meta": None, "created_at_version_meta": None, "last_updated_at_version_meta": None}
+            described.append(json.dumps(about))
+    return WrittenRows(tuple(described), sum(part.rows for part in parts), ())
+
+
+def pieces_apart(first: Table, second: Table) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Numbers of the second pin's pieces that the first does not have, and of the first that the second does not have."""
+    ours = {piece.number: piece for piece in pieces(first)}
+    theirs = {piece.number: piece for piece in pieces(second)}
+
+    def only(those: dict[int, Piece], others: dict[int, Piece]) -> tuple[int, ...]:
+        return tuple(sorted(n for n, p in those.items() if n not in others or not p.holds_the_same_as(others[n])))
+
+    return only(theirs, ours), only(ours, theirs)
+
+
+def _by_files(table: Table) -> dict[tuple[str, ...], Piece]:
+    return {piece.files: piece for piece in pieces(table)}
