@@ -95,11 +95,11 @@ def _processor() -> str:
 
 def _measurements(outcome: Outcome) -> list[Measurement]:
     found = []
-    for which, times, target in (("", outcome.warm, outcome.target), (", cold", outcome.cold, None)):
+    for which, times in (("", outcome.warm), (", cold", outcome.cold)):
         peers = {p: times[p] for p in PEERS if p in times}
         if OURS in times and peers:
             best = min(peers, key=lambda p: peers[p])
-            bound = None if target is None else peers[best] / target
+            bound = peers[best] / outcome.target
             found.append(Measurement(f"{outcome.name}{which}", times[OURS], best, peers[best], bound))
     return found
 

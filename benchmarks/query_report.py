@@ -85,9 +85,9 @@ def _table(record: dict[str, Any], which: str) -> str:
         cells = [_ms(times[name]) if name in times else "–" for name in SYSTEMS]
         peers = [times[p] for p in PEERS if p in times]
         ratio = min(peers) / times[OURS] if peers and OURS in times else None
-        missed = which == "warm" and ratio is not None and ratio < w["target"]
+        missed = ratio is not None and ratio < w["target"]
         shown = "–" if ratio is None else f"{ratio:.1f} (missed)" if missed else f"**{ratio:.1f}**"
-        lines.append(f"| {w['name']} | {' | '.join(cells)} | {shown} | {'' if which == 'cold' else format(w['target'], 'g')} |")
+        lines.append(f"| {w['name']} | {' | '.join(cells)} | {shown} | {w['target']:g} |")
     return "\n".join(lines)
 
 

@@ -155,18 +155,17 @@ def open_peer(name: str, folder: Path) -> Ask:
 
 
 def _fused(run: Callable[[str, Parameters], list[Any]], parameters: Parameters) -> list[Row]:
-    """Two rankings fused by reciprocal rank, and the friends of the ten best."""
-    by_text = run("CALL QUERY_FTS_INDEX('Person', 'bio', $words, top := 10) RETURN node.name", {"words": parameters["words"]})
+    """Two rankings fused by reciprocal rank, and the friends of the best: ten rows."""
+    by_text = run(BY_NAME["BM25 top 10"].cypher, {"words": parameters["words"]})
     by_vector = run("CALL QUERY_VECTOR_INDEX('Person', 'vec', $v, 10) RETURN node.name ORDER BY distance", {"v": parameters["v"]})
     score: dict[str, float] = {}
     for ranking in (by_vector, by_text):
         for rank, (name,) in enumerate(ranking):
             score[name] = score.get(name, 0.0) + 1.0 / (61 + rank)
     best = sorted(score, key=lambda n: -score[n])[:10]
-    return run(
-        "MATCH (p:Person)-[:Knows]->(f:Person) WHERE p.name IN $best RETURN p.name, f.name",
-        {"best": best},
-    )
+    friends = run("MATCH (p:Person)-[:Knows]->(f:Person) WHERE p.name IN $best RETURN p.name, f.name", {"best": best})
+    place = {name: number for number, name in enumerate(best)}
+    return sorted(friends, key=lambda row: (place[row[0]], row[1]))[:10]
 
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from omnigraph.catalog.catalog import NodeType
 from omnigraph.engine.column import Array, Column, Vec
 from omnigraph.engine.numbering import NOBODY, Numbering, Numbers, has_nobody
 from omnigraph.engine.saved import LEAST_ROWS, Saved
-from omnigraph.engine.stored import TAKE_COST, Stored
+from omnigraph.engine.stored import Stored, fetch_cost
 from omnigraph.model.arrow import arrow_type
 from omnigraph.storage.rows import Piece, read_pieces
 
@@ -155,7 +155,7 @@ class Nodes:
         if self._rows is not None:
             numbers = self.numbering.find(ids)
             return np.where(self._rows.of(numbers) >= 0, numbers, NOBODY)
-        self.stored.spent += len(ids) * TAKE_COST
+        self.stored.spent += fetch_cost(len(ids))
         there = self.stored.table.lookup(ids.to_pylist(), ["id"])["id"].combine_chunks()
         self.numbering.intern(there)
         numbers = self.numbering.find(ids)
@@ -204,7 +204,7 @@ class Nodes:
     def _looked_up(self, numbers: Numbers, name: str) -> Vec:
         type_ = arrow_type(self.type.properties[name].type)
         wanted = np.unique(numbers[numbers >= 0])
-        self.stored.spent += len(wanted) * TAKE_COST
+        self.stored.spent += fetch_cost(len(wanted))
         rows = self.stored.table.lookup(self.ids(wanted).to_pylist(), ["id", name])
         if rows.num_rows == 0:
             return Vec.of(pa.nulls(len(numbers), type_))

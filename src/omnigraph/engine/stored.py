@@ -34,7 +34,15 @@ _REMEMBERED_PINS = 8
 _FIND_BY_VALUE = frozenset({"BTREE", "BITMAP"})
 
 TAKE_COST = 100
-"""Rows of a column that can be read in the time it takes to fetch one row by position."""
+"""Rows of a column that can be read in the time it takes to fetch one more row by position."""
+
+FETCH_COST = 10_000
+"""Rows of a column that can be read in the time it takes to fetch any rows at all: about a millisecond."""
+
+
+def fetch_cost(rows: int) -> int:
+    """What fetching some rows costs, in rows of a column that is read whole."""
+    return FETCH_COST + rows * TAKE_COST
 
 
 class Ancestors:
@@ -144,12 +152,12 @@ class Stored:
         """A column, or the values of a few rows of it in the order asked for, whichever is the cheaper way to have them."""
         if self.has(name) or not self.prefers_fetching(len(rows)):
             return self.column(name)
-        self.spent += len(rows) * TAKE_COST
+        self.spent += fetch_cost(len(rows))
         return _whole(take(self.table, rows, [name])[name])
 
     def prefers_fetching(self, rows: int) -> bool:
         """Whether some rows are better fetched one by one than by reading everything."""
-        return self.spent + (rows + 1) * TAKE_COST < self.rows
+        return self.spent + fetch_cost(rows) < self.rows
 
     def _key(self, name: str) -> Key:
         return (self.location, self.pin, "column", name)
