@@ -25,6 +25,7 @@ from threading import Lock
 from typing import Final
 
 import lance
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
@@ -56,10 +57,15 @@ STORAGE_VERSION: Final = "2.2"
 LOOKUP_BATCH = 8_192
 """Most ids in one lookup."""
 
+SCANNED_ABOVE: Final = 4 * LOOKUP_BATCH
+"""To find more rows than that, all ids are read once."""
+
 SMALL_FILES: Final = 1 << 20
 """Writes below this many bytes are synced by the publisher, together with everything else it has to sync."""
 
 _HANDLES = 256
+
+_SCANNED_ROWS = 1 << 20
 
 PINNED_AT_ONCE: Final = 4
 """Versions that do not build on one another are committed side by side, so many at a time."""
@@ -342,25 +348,39 @@ class Table:
 
     def _mark_deleted(self, ids: Sequence[str]) -> tuple[list[FragmentMetadata], list[int], int]:
         """Deletion marks for rows with these ids: fragments with a new deletion file, fragments left empty, rows marked."""
-        by_fragment: dict[int, list[str]] = {}
         with translated(f"look up ids in {self.location}"):
-            for at in range(0, len(ids), LOOKUP_BATCH):
-                chosen = pc.field("id").isin(list(ids[at : at + LOOKUP_BATCH]))
-                found = self.dataset.scanner(columns=["id"], filter=chosen, with_row_address=True).to_table()
-                for name, address in zip(found["id"].to_pylist(), found["_rowaddr"].to_pylist(), strict=True):
-                    by_fragment.setdefault(address >> 32, []).append(name)
+            addresses = self._addresses(ids)
         touched: list[FragmentMetadata] = []
         emptied: list[int] = []
-        for number in sorted(by_fragment):
+        numbers = addresses >> np.uint64(32)
+        for number in np.unique(numbers).tolist():
             fragment = self.dataset.get_fragment(number)
             assert fragment is not None
-            with translated(f"mark deleted rows in {self.location}"):
-                after = self.place.effects.run(Call.WRITE_DELETIONS, _deletion(fragment, by_fragment[number]))
+            chosen = addresses[numbers == number]
+            after = None
+            if len(chosen) < fragment.metadata.num_rows:
+                with translated(f"mark deleted rows in {self.location}"):
+                    after = self.place.effects.run(Call.WRITE_DELETIONS, _deletion(fragment, chosen))
             if after is None:
                 emptied.append(number)
             else:
                 touched.append(after)
-        return touched, emptied, sum(len(found) for found in by_fragment.values())
+        return touched, emptied, len(addresses)
+
+    def _addresses(self, ids: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        """Where rows with these ids stand: through the index, or for very many by reading all ids once."""
+        found = [np.empty(0, np.uint64)]
+        if len(ids) <= SCANNED_ABOVE:
+            for at in range(0, len(ids), LOOKUP_BATCH):
+                where = pc.field("id").isin(list(ids[at : at + LOOKUP_BATCH]))
+                rows = self.dataset.scanner(columns=["id"], filter=where, with_row_address=True).to_table()
+                found.append(rows["_rowaddr"].to_numpy())
+        elif self.fragment_ids():
+            wanted = pa.array(ids, pa.string())
+            for batch in self.dataset.scanner(columns=["id"], with_row_address=True, batch_size=_SCANNED_ROWS).to_batches():
+                kept = pc.is_in(batch.column("id"), value_set=wanted)
+                found.append(batch.column("_rowaddr").filter(kept).to_numpy())
+        return np.concatenate(found)
 
     def _pinned(
         self,
@@ -410,10 +430,12 @@ def unchanged(state: TableState) -> Applied:
     return Applied(state, 0, 0, (), (), ())
 
 
-def _deletion(fragment: LanceFragment, ids: Sequence[str]) -> Callable[[], FragmentMetadata | None]:
-    """Lance takes the predicate of a fragment as text only; ids are quoted here and nowhere else."""
-    quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids)
-    return lambda: fragment.delete(f"id IN ({quoted})")
+def _deletion(
+    fragment: LanceFragment, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
+) -> Callable[[], FragmentMetadata | None]:
+    """Lance takes the predicate of a fragment as text only: rows are named by their address, which needs no quoting."""
+    named = ", ".join(map(str, addresses.tolist()))
+    return lambda: fragment.delete(f"_rowaddr IN ({named})")
 
 
 def _fragments(written: WrittenRows) -> list[FragmentMetadata]:

@@ -122,6 +122,8 @@ class Reader:
     _bad: dict[str, _Table] = field(default_factory=dict)
     _excused: dict[tuple[int, str], None] = field(default_factory=dict)
     """Line and property: reported already."""
+    _misspelt: list[tuple[str, str]] = field(default_factory=list)
+    """Type and id of nodes whose id is another one."""
 
     def line(self, number: int, line: bytes) -> None:
         """One line of a file."""
@@ -278,6 +280,7 @@ class Reader:
         keys = ", ".join(p.name for p in type_.key)
         message = f"{type_.name}: id `{shown(given)}` does not match @key({keys}), which gives `{derived}`"
         self._broken(number, "id", type_.name, message, "id", shown(given), derived)
+        self._misspelt.append((type_.name, given))
         return False
 
     def _broken(
@@ -301,7 +304,7 @@ class Reader:
 
     def parsed(self) -> Parsed:
         """Everything."""
-        violations, doubtful = list(self.violations), []
+        violations, doubtful = list(self.violations), list(self._misspelt)
         for table in self._bad.values():
             batch = table.batch(self.types)
             found = check_rows(Rows(table.type, batch, self.file, np.array(table.numbers, np.int64)))

@@ -87,7 +87,7 @@ class Told:
         self._total = total_bytes
         self._every = every
         self._begun = time.monotonic()
-        self._last = 0.0
+        self._last = -every
 
     @property
     def seconds(self) -> float:

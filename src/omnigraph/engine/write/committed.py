@@ -22,6 +22,9 @@ from omnigraph.storage.tables import Table
 LOOKUP_KEYS = 8_192
 """Most keys in one question to an index."""
 
+SCANNED_ROWS = 1 << 20
+"""Rows read at a time: what is looked for is hashed anew for each."""
+
 SCANNED_ABOVE = 4 * LOOKUP_KEYS
 """For more keys than that, reading the columns of all rows costs less than asking an index."""
 
@@ -61,5 +64,5 @@ def _scanned(table: Table, column: str, wanted: pa.Array, columns: Sequence[str]
     """The same by reading everything once."""
     read = list(dict.fromkeys([column, *columns]))
     schema = pa.schema([table.schema.field(name) for name in read])
-    kept = [b.filter(pc.is_in(b.column(column), value_set=wanted)) for b in table.scan(read)]
+    kept = [b.filter(pc.is_in(b.column(column), value_set=wanted)) for b in table.scan(read, batch_rows=SCANNED_ROWS)]
     return pa.Table.from_batches(kept, schema).select(list(columns))

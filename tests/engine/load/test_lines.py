@@ -1,0 +1,85 @@
+"""Bytes into lines, and ids of many rows at once."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.load.loading import EVERYTHING
+
+from omnigraph.catalog.keys import entity_id
+from omnigraph.catalog.opening import offline_catalog
+from omnigraph.engine.load.exact import plain_array, slots
+from omnigraph.engine.load.identity import fresh_ids, ids_from_keys
+from omnigraph.engine.load.lines import chunks
+from omnigraph.language import Source
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.ids import UlidSource
+
+CATALOG = offline_catalog(Source(EVERYTHING, "s.pg"))
+
+
+@given(st.lists(st.text("ab\r", max_size=6), max_size=12), st.integers(1, 9), st.booleans())
+def test_chunks_hold_every_line_once(lines: list[str], size: int, ends: bool) -> None:
+    text = "\n".join(lines) + ("\n" if ends and lines else "")
+    found = list(chunks(io.BytesIO(text.encode()), "f", size=size, limit=1000))
+    joined = "".join(c.data.decode() for c in found)
+    assert joined == (text if not text or text.endswith("\n") else text + "\n")
+    first = 1
+    for chunk in found:
+        assert chunk.first_line == first
+        assert chunk.data.endswith(b"\n")
+        first += chunk.line_count
+
+
+def test_lines_that_are_too_long_are_left_out_and_named() -> None:
+    text = b"a\n" + b"b" * 30 + b"\nc\n" + b"d" * 40
+    found = list(chunks(io.BytesIO(text), "f", size=8, limit=20))
+    assert b"".join(c.data for c in found) == b"a\n\nc\n\n"
+    assert [n for c in found for n in c.too_long] == [2, 4]
+
+
+def test_structure_is_counted_outside_strings() -> None:
+    assert slots(rb'{"a,\"[b":[1,2],"c":{}}') == 10
+
+
+class Counting:
+    """Ids one after the other."""
+
+    def __init__(self) -> None:
+        self._numbers: Iterator[int] = iter(range(10**6))
+
+    def next(self) -> str:
+        return f"id{next(self._numbers)}"
+
+
+def test_fresh_ids_are_ulids_that_ascend_and_never_repeat() -> None:
+    found = [*fresh_ids(UlidSource(), 5_000).to_pylist(), *fresh_ids(UlidSource(), 5_000).to_pylist()]
+    assert len(set(found)) == 10_000
+    assert found[:5_000] == sorted(found[:5_000])
+    assert all(len(i) == 26 and not set(i) - set("0123456789ABCDEFGHJKMNPQRSTVWXYZ") for i in found)
+    assert fresh_ids(Counting(), 3).to_pylist() == ["id0", "id1", "id2"]
+
+
+VALUES = {
+    "String": st.text(st.characters(codec="utf-8"), max_size=8),
+    "I32": st.integers(-(2**31), 2**31 - 1),
+    "Date": st.integers(-(10**6), 10**6),
+    "F32": st.floats(width=32, allow_nan=False, allow_infinity=False),
+}
+
+
+@pytest.mark.parametrize("name", ["Thing", "Pair", "Dated", "Counted", "Measured"])
+@given(st.data())
+def test_ids_of_many_rows_are_those_of_single_ones(name: str, data: st.DataObject) -> None:
+    type_ = CATALOG.nodes[name]
+    rows: list[dict[str, Any]] = [
+        {p.name: data.draw(VALUES[p.type.scalar.value]) for p in type_.key} for _ in range(data.draw(st.integers(0, 5)))
+    ]
+    columns: dict[str, pa.Array] = {p.name: plain_array([r[p.name] for r in rows], arrow_type(p.type)) for p in type_.key}
+    assert ids_from_keys(type_, columns).to_pylist() == [entity_id(type_.key, row) for row in rows]
