@@ -25,6 +25,7 @@ NOBODY = -1
 """The number of no node: an id nobody has, or the missing side of an optional match."""
 
 _FEW = 128
+_ASKED = 65_536
 _LATE_SHARE = 8
 _LATE_LEAST = 4_096
 _EMPTY = pa.array([], pa.string())
@@ -112,6 +113,8 @@ class Numbering:
         self._base = _Base(_EMPTY)
         self._late: dict[str, int] = {}
         self._late_ids: list[str] = []
+        self._asked: dict[str, int] = {}
+        """Ids of the base that were asked for one by one."""
         self._joined: pa.StringArray = _EMPTY
         self._lock = RLock()
         self.name = uuid4().hex
@@ -145,8 +148,16 @@ class Numbering:
 
     def number(self, id_: str) -> int:
         """The number of an id, or `NOBODY`."""
-        late = self._late.get(id_)
-        return self._base.number(id_) if late is None else late
+        found = self._late.get(id_)
+        if found is None:
+            found = self._asked.get(id_)
+        if found is None:
+            found = self._base.number(id_)
+            if found >= 0:  # a number is given once and for all, so it may be remembered
+                if len(self._asked) >= _ASKED:
+                    self._asked = {}
+                self._asked[id_] = found
+        return found
 
     def find(self, ids: pa.Array) -> Numbers:
         """Numbers of many ids; `NOBODY` for those never seen."""

@@ -65,8 +65,15 @@ class Result:
         found: list[dict[str, Any]] = []
         names = self.columns
         for part in self._parts:
-            values = [_python(vec) for vec in part]
-            found += [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+            match names, [_python(vec) for vec in part]:  # spelt out for few columns: it is the larger part of a small query
+                case [a], [first]:
+                    found += [{a: x} for x in first]
+                case [a, b], [first, second]:
+                    found += [{a: x, b: y} for x, y in zip(first, second, strict=True)]
+                case [a, b, c], [first, second, third]:
+                    found += [{a: x, b: y, c: z} for x, y, z in zip(first, second, third, strict=True)]
+                case _, values:
+                    found += [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
         return found
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

@@ -150,6 +150,8 @@ class Manifest:
         """Held from before a swap of this process until its outcome is known here."""
         self._dataset: LanceDataset | None = None
         self._state: ManifestState | None = None
+        self._names: tuple[int, str, str] | None = None
+        """Files that a probe looks for: those of the version after this one, and of this one."""
         self.probes = 0
         self.scans = 0
 
@@ -191,10 +193,12 @@ class Manifest:
         Versions are numbered without gaps and pruned oldest first: where this one is and the next one is not, nothing follows.
         """
         assert self._dataset is not None
-        if self.folder is None:
+        if not self.place.is_local:
             return bool(self._dataset.latest_version == version)
-        next_one, this_one = (f"{self.folder}/{version_file(v)}" for v in (version + 1, version))
-        return not os.path.exists(next_one) and os.path.exists(this_one)
+        if self._names is None or self._names[0] != version:
+            next_one, this_one = (f"{self.folder}/{version_file(v)}" for v in (version + 1, version))
+            self._names = (version, next_one, this_one)
+        return not os.path.exists(self._names[1]) and os.path.exists(self._names[2])
 
     def last_known(self) -> ManifestState:
         """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""
