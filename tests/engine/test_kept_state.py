@@ -143,7 +143,7 @@ def test_extended_adjacency_is_what_a_fresh_process_builds(tmp_path_factory: pyt
 
 @pytest.fixture
 def small_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("saved", "nodes", "edges"):
+    for module in ("saved", "edges", "search.text_column"):
         monkeypatch.setattr(f"omnigraph.engine.{module}.LEAST_ROWS", 1)
 
 
@@ -177,6 +177,34 @@ def test_saved_state_of_an_older_commit_is_extended(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.usefixtures("small_is_saved")
+def test_terms_of_texts_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = "node Doc { name: String @key  text: String? }"
+    docs = [
+        {"name": "a", "text": "the wolf and the lamp"},
+        {"name": "b", "text": "one wolf among many other animals"},
+        {"name": "c"},
+        {"name": "d", "text": "plum"},
+    ]
+    graph = make_graph(tmp_path, schema, {"Doc": docs})
+    best = (
+        "query q($q: String) { match { $d: Doc } return { $d.name, bm25($d.text, $q) as s } order { bm25($d.text, $q) } limit 9 }"
+    )
+    expected = graph.query(best, {"q": "wolf lamp"}).rows
+    assert [row["d.name"] for row in expected] == ["a", "b"]
+    graph.close()
+    read = counted_reads(monkeypatch)
+    monkeypatch.setattr("omnigraph.engine.search.postings.analysed", lambda texts: pytest.fail("analysed again"))
+    assert og.open(graph.store.place.uri).query(best, {"q": "wolf lamp"}).rows == expected
+    monkeypatch.undo()
+    add(graph, {"Doc": [{"name": "e", "text": "lamp"}]})
+    delete(graph, "Doc", ["b"])
+    fresh = og.open(graph.store.place.uri).query(best, {"q": "wolf lamp"}).rows
+    assert fresh == graph.query(best, {"q": "wolf lamp"}).rows
+    assert {row["d.name"] for row in fresh} == {"a", "e"}
+    assert sum(read) == 0
+
+
+@pytest.mark.usefixtures("small_is_saved")
 @pytest.mark.parametrize("damage", ["remove", "truncate", "scramble", "half"])
 def test_saved_state_is_never_needed(damage: str, tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")})
@@ -207,7 +235,7 @@ def test_what_cannot_be_saved_is_told_and_fails_nothing(tmp_path: Path) -> None:
 def test_a_read_only_graph_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")})
-    for module in ("saved", "nodes", "edges"):
+    for module in ("saved", "edges", "search.text_column"):
         monkeypatch.setattr(f"omnigraph.engine.{module}.LEAST_ROWS", 1)
     reader = og.open(graph.store.place.uri, read_only=True)
     reader.query(FRIENDS, traversal="csr")

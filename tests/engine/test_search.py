@@ -159,7 +159,7 @@ def test_a_document_that_came_after_the_index_is_found(tmp_path: Path) -> None:
 def text_pin(graph: og.Graph, name: str = "body") -> TextPin:
     view = graph.view()
     stored, memory = view.nodes("Doc").stored, graph.workspace.memory
-    found = TextColumn.of(stored, name, memory).at(stored, memory)
+    found = TextColumn.of(stored, name, memory, graph.workspace.saved).at(stored, memory)
     assert isinstance(found, TextPin)
     return found
 

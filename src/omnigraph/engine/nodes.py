@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import NodeType
 from omnigraph.engine.column import Array, Column, Vec
 from omnigraph.engine.numbering import NOBODY, Numbering, Numbers, has_nobody
-from omnigraph.engine.saved import LEAST_ROWS, Saved
+from omnigraph.engine.saved import Saved
 from omnigraph.engine.stored import Stored, fetch_cost
 from omnigraph.model.arrow import arrow_type
 from omnigraph.storage.rows import Piece, read_pieces
@@ -93,7 +93,7 @@ class Nodes:
 
     def _take_saved(self) -> Rows | None:
         """Start from what another process saved: gives the rows of this pin, or remembers an older one to start from."""
-        if self.count < LEAST_ROWS or len(self.numbering):
+        if len(self.numbering):
             return None
         for folder in self._saved.folders(self.stored.location):
             ids, order, numbers = folder.strings("ids"), folder.array("order"), folder.array("numbers")
@@ -109,16 +109,15 @@ class Nodes:
         return None
 
     def save(self) -> None:
-        """Let the next process start from here."""
+        """Let the next process start from here. Also of few nodes: the edges of many refer to their numbers."""
         rows = self.load()
 
         def arrays() -> dict[str, Array | pa.StringArray]:
             ids, order = self.numbering.saved_form()
             return {"ids": ids, "order": order, "numbers": rows.numbers}
 
-        self._saved.save(
-            self.stored.location, self.stored.pin, self.stored.pieces, {self.stored.location: self.numbering.name}, arrays
-        )
+        named = {self.stored.location: self.numbering.name}
+        self._saved.save(self.stored.location, self.stored.pin, self.stored.pieces, named, arrays, least=0)
 
     def _other_rows(self, other: Stored) -> Rows | None:
         found: Rows | None = other.derived.get("rows")

@@ -2,6 +2,7 @@
 
     people.omni/__cache/nodes-5-7/<pin>/     about.json  ids.arrow  order.npy  numbers.npy
                        edges-9-3/<pin>/     about.json  sources.npy  targets.npy  out.starts.npy  out.neighbours.npy  …
+                       nodes-5-7-text-4/<pin>/          the terms of the texts of one column
 
 Everything here may be deleted at any time, and nothing here is ever trusted to be there. A folder is written under another name
 and renamed when it is complete. An edge folder names the numberings its numbers come from (`numbering` in `about.json`); it is of
@@ -110,10 +111,12 @@ class Saved:
         pieces: tuple[Piece, ...],
         numbering: Mapping[str, str],
         arrays: Callable[[], Mapping[str, Array | pa.StringArray]],
+        *,
+        least: int | None = None,
     ) -> None:
         """Write a folder in the background, unless one that shares most of its rows is there already."""
         target = self._home(location) / str(pin)
-        if target in self._pending or sum(p.rows for p in pieces) < LEAST_ROWS:
+        if target in self._pending or sum(p.rows for p in pieces) < (LEAST_ROWS if least is None else least):
             return
         for folder in self.folders(location):
             if dict(folder.numbering) == dict(numbering) and folder.shares(pieces) >= _SHARED:

@@ -105,7 +105,7 @@ class Search:
         marked = self._matching.get(key)
         nodes = self._run.view.nodes(type_)
         if marked is None:
-            column = TextColumn.of(nodes.stored, name, self._memory)
+            column = TextColumn.of(nodes.stored, name, self._memory, self._run.view.workspace.saved)
             if not column.has(nodes.stored) and column.spent + len(numbers) * _ONE_BY_ONE < nodes.count:
                 column.spent += len(numbers) * _ONE_BY_ONE
                 self._note("texts one by one")
@@ -165,7 +165,7 @@ class Search:
         key = (nodes.type.name, name, text)
         found = self._bm25.get(key)
         if found is None:
-            column = TextColumn.of(nodes.stored, name, self._memory)
+            column = TextColumn.of(nodes.stored, name, self._memory, self._run.view.workspace.saved)
             found = self._bm25[key] = self._text(column, nodes).bm25(Query.of(text))
         return found
 

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.column import Array, Mask
+from omnigraph.engine.saved import Folder
 from omnigraph.engine.search.edits import Lexicon
 from omnigraph.engine.text import analysed
 
@@ -31,21 +32,55 @@ Rows = np.ndarray[tuple[int], np.dtype[Any]]
 class Segment:
     """The terms of some rows. Safe from any thread."""
 
-    def __init__(self, texts: pa.StringArray) -> None:
-        found = analysed(texts)
-        self.rows = len(texts)
-        self.terms = found.terms
-        self.lengths: Rows = np.diff(found.starts).astype(np.int32)
-        self.there: Mask | None = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else None
+    def __init__(
+        self,
+        terms: dict[str, int],
+        lengths: Rows,
+        there: Mask | None,
+        unsorted: tuple[Rows, Rows] | None = None,
+        by_term: tuple[Rows, Rows] | None = None,
+    ) -> None:
+        self.rows = len(lengths)
+        self.terms = terms
+        self.lengths = lengths
+        self.there = there
         """Rows that have a text; None: all."""
-        self._size = len(found.tokens)
-        self._unsorted: tuple[Rows, Rows] | None = (
-            found.tokens,
-            np.repeat(np.arange(self.rows, dtype=np.int32), self.lengths),
-        )
-        self._sorted: tuple[Rows, Rows] | None = None
+        self._unsorted = unsorted
+        self._sorted = by_term
+        self._size = len((unsorted or by_term or (_NOTHING, _NOTHING))[1])
         self._asked = 0
         self._lock = Lock()
+
+    @classmethod
+    def of(cls, texts: pa.StringArray) -> Segment:
+        """The terms of some texts."""
+        found = analysed(texts)
+        lengths: Rows = np.diff(found.starts).astype(np.int32)
+        there: Mask | None = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else None
+        return cls(found.terms, lengths, there, (found.tokens, np.repeat(np.arange(len(texts), dtype=np.int32), lengths)))
+
+    @classmethod
+    def from_saved(cls, folder: Folder) -> Segment | None:
+        """Terms that another process saved."""
+        terms = folder.strings("terms")
+        lengths, there, starts, owner = (folder.array(name) for name in ("lengths", "there", "starts", "owner"))
+        if terms is None or lengths is None or there is None or starts is None or owner is None:
+            return None
+        if len(starts) != len(terms) + 1 or starts[-1] != len(owner) or len(lengths) != len(there):
+            return None
+        known = dict(zip(terms.to_pylist(), range(len(terms)), strict=True))
+        return cls(known, lengths, None if there.all() else there, by_term=(starts, owner))
+
+    def saved_form(self) -> dict[str, Array | pa.StringArray]:
+        """What `from_saved` needs."""
+        with self._lock:
+            if self._sorted is None:
+                assert self._unsorted is not None
+                self._sorted = _by_term(*self._unsorted, len(self.terms))
+            starts, owner = self._sorted
+        there = np.ones(self.rows, np.bool_) if self.there is None else self.there
+        terms = pa.array(list(self.terms), pa.string())
+        return {"terms": terms, "lengths": self.lengths, "there": there, "starts": starts, "owner": owner}
 
     @property
     def nbytes(self) -> int:

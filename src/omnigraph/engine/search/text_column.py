@@ -28,6 +28,7 @@ import numpy as np
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.memory import Key, Memory
 from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.saved import LEAST_ROWS, Saved
 from omnigraph.engine.search.postings import Rows, Segment
 from omnigraph.engine.stored import Stored
 from omnigraph.engine.text import terms, words
@@ -275,21 +276,22 @@ class PassingText:
             return None
         found = full_text(self._stored.table, self._name, Words(" ".join(query.words)), columns=["_rowaddr", self._name])
         positions = self._stored.positions(found["_rowaddr"].to_numpy().astype(np.int64))
-        return positions, Segment(found[self._name].combine_chunks())
+        return positions, Segment.of(found[self._name].combine_chunks())
 
     def _segments(self) -> Iterator[tuple[int, Segment]]:
         start = 0
         for batch in self._stored.table.scan([self._name], batch_rows=_PASSING_ROWS):
-            yield start, Segment(batch.column(0))
+            yield start, Segment.of(batch.column(0))
             start += batch.num_rows
 
 
 class TextColumn:
     """The property at the pins it was lately searched at. Safe from any thread."""
 
-    def __init__(self, name: str, key: Key) -> None:
+    def __init__(self, name: str, key: Key, saved: Saved) -> None:
         self._name = name
         self._key = key
+        self._saved = saved
         self._pins: OrderedDict[int, TextPin] = OrderedDict()
         self._statistics: dict[int, _Statistics] = {}
         self._lock = RLock()
@@ -297,10 +299,10 @@ class TextColumn:
         """Texts looked at one by one so far: what having their terms would have saved."""
 
     @classmethod
-    def of(cls, stored: Stored, name: str, memory: Memory) -> TextColumn:
+    def of(cls, stored: Stored, name: str, memory: Memory, saved: Saved) -> TextColumn:
         """The column of a table, as the memory has it."""
         key = (stored.location, "text", name, column_identity(stored.table, name))
-        return memory.keep(key, lambda: cls(name, key), lambda _: 0)
+        return memory.keep(key, lambda: cls(name, key, saved), lambda _: 0)
 
     @property
     def nbytes(self) -> int:
@@ -338,14 +340,39 @@ class TextColumn:
     def _known(self) -> list[_Indexed]:
         return list(dict.fromkeys(part.indexed for pin in reversed(self._pins.values()) for part in pin.parts))
 
+    @property
+    def _home(self) -> str:
+        location, _, _, identity = self._key
+        return f"{location}-text-{identity}"
+
+    def _from_saved(self, stored: Stored) -> list[_Indexed]:
+        """Segments that another process saved, of this pin or an older one."""
+        if stored.rows < LEAST_ROWS:
+            return []
+        found = []
+        for folder in self._saved.folders(self._home):
+            segment = Segment.from_saved(folder) if folder.shares(stored.pieces) else None
+            if segment is not None and segment.rows == sum(piece.rows for piece in folder.pieces):
+                starts = np.cumsum([0, *(piece.rows for piece in folder.pieces)]).tolist()
+                held = (_Held(piece, start, None) for piece, start in zip(folder.pieces, starts, strict=False))
+                found.append(_Indexed(segment, tuple(held)))
+        return found
+
+    def _save(self, stored: Stored, indexed: _Indexed) -> None:
+        """Let the next process start from here, unless rows were deleted: where they stood is not saved."""
+        pieces = tuple(held.piece for held in indexed.held)
+        if all(held.offsets is None for held in indexed.held):
+            self._saved.save(self._home, stored.pin, pieces, {}, indexed.segment.saved_form)
+
     def _assembled(self, stored: Stored) -> TextPin:
         pieces = stored.pieces
-        kept = _kept(stored, self._known())
+        kept = _kept(stored, self._known() or self._from_saved(stored))
         if len({indexed for indexed, _ in kept.values()}) >= MOST_SEGMENTS:
             largest = max((indexed for indexed, _ in kept.values()), key=lambda i: i.segment.rows)
             kept = {number: found for number, found in kept.items() if found[0] is largest}
         unread = [piece for piece in pieces if piece.number not in kept]
         for indexed in _read(stored, unread, self._name):
+            self._save(stored, indexed)
             for held in indexed.held:
                 kept[held.piece.number] = (indexed, np.arange(held.start, held.start + held.piece.rows))
         positions: dict[_Indexed, Rows] = {}
@@ -425,4 +452,4 @@ def _indexed(stored: Stored, pieces: Sequence[Piece], name: str) -> _Indexed:
         where = None if piece.deletions is None else offsets(stored.table, piece)
         held.append(_Held(piece, start, where))
         start += piece.rows
-    return _Indexed(Segment(texts), tuple(held))
+    return _Indexed(Segment.of(texts), tuple(held))
