@@ -143,7 +143,7 @@ def test_extended_adjacency_is_what_a_fresh_process_builds(tmp_path_factory: pyt
 
 @pytest.fixture
 def small_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("saved", "edges", "search.text_column"):
+    for module in ("saved", "nodes", "edges", "search.text_column"):
         monkeypatch.setattr(f"omnigraph.engine.{module}.LEAST_ROWS", 1)
 
 
@@ -235,7 +235,7 @@ def test_what_cannot_be_saved_is_told_and_fails_nothing(tmp_path: Path) -> None:
 def test_a_read_only_graph_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")})
-    for module in ("saved", "edges", "search.text_column"):
+    for module in ("saved", "nodes", "edges", "search.text_column"):
         monkeypatch.setattr(f"omnigraph.engine.{module}.LEAST_ROWS", 1)
     reader = og.open(graph.store.place.uri, read_only=True)
     reader.query(FRIENDS, traversal="csr")

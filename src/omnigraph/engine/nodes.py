@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import NodeType
 from omnigraph.engine.column import Array, Column, Vec
 from omnigraph.engine.numbering import NOBODY, Numbering, Numbers, has_nobody
-from omnigraph.engine.saved import Saved
+from omnigraph.engine.saved import LEAST_ROWS, Saved
 from omnigraph.engine.stored import Stored, fetch_cost
 from omnigraph.model.arrow import arrow_type
 from omnigraph.storage.rows import Piece, read_pieces
@@ -89,6 +89,8 @@ class Nodes:
                 self._rows = _rows(numbers)
                 self.stored.derived["rows"] = self._rows
                 self.stored.remember()
+                if self.count >= LEAST_ROWS:
+                    self.save()
             return self._rows
 
     def _take_saved(self) -> Rows | None:
