@@ -36,8 +36,8 @@ def stored_of(view: View, type_: NodeType | EdgeType) -> Stored:
 
 def existing(view: View, type_: NodeType | EdgeType, ids: pa.Array) -> Mask:
     """Which ids exist."""
-    if not len(ids):
-        return np.zeros(0, np.bool_)
+    if not len(ids) or not stored_of(view, type_).rows:
+        return np.zeros(len(ids), np.bool_)
     if isinstance(type_, NodeType):
         return view.nodes(type_.name).find(ids) >= 0
     found = rows_where(view, type_, "id", ids, ["id"])

@@ -7,11 +7,20 @@ if somebody else committed in between (`set_violations`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.view import View, table_key
 from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique, values
 from omnigraph.engine.write.violations import Violation
+
+SIDE_BY_SIDE = 100_000
+"""From so many rows on, rules are asked side by side."""
+
+_THREADS = 2
 
 
 def violations(changes: ChangeSet, view: View) -> list[Violation]:
@@ -25,16 +34,17 @@ def violations(changes: ChangeSet, view: View) -> list[Violation]:
 
 def set_violations(changes: ChangeSet, view: View) -> list[Violation]:
     """What is wrong with a change next to what is committed."""
-    found: list[Violation] = []
+    questions: list[Callable[[], Iterable[Violation]]] = []
     for delta in changes:
-        found += identity.check(delta, view)
-        found += unique.check(delta, view)
+        questions += [partial(identity.check, delta, view), partial(unique.check, delta, view)]
         if isinstance(delta.type, EdgeType):
-            found += endpoints.check_new_edges(delta, changes, view)
-            found += cardinality.check(delta, changes, view)
+            questions += [partial(rule, delta, changes, view) for rule in (endpoints.check_new_edges, cardinality.check)]
         else:
-            found += endpoints.check_left_behind(delta, changes, view)
-    return found
+            questions.append(partial(endpoints.check_left_behind, delta, changes, view))
+    if sum(delta.rows.num_rows for delta in changes) < SIDE_BY_SIDE:
+        return [v for question in questions for v in question()]
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="omnigraph-check") as pool:
+        return [v for found in pool.map(lambda question: list(question()), questions) for v in found]
 
 
 def relied_on(changes: ChangeSet, view: View) -> frozenset[str]:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import ChangeSet, Delta, among, whole
-from omnigraph.engine.write.committed import rows_where
+from omnigraph.engine.write.changeset import NO_IDS, ChangeSet, Delta, among, whole
+from omnigraph.engine.write.committed import rows_where, stored_of
 from omnigraph.engine.write.rules.endpoints import removed_nodes
 from omnigraph.engine.write.violations import Violation
 
@@ -26,24 +26,27 @@ def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
     assert isinstance(edge, EdgeType)
     if edge.minimum == 0 and edge.maximum is None:
         return
-    touched = pc.unique(delta.column("src"))
     sources = [delta.column("src")]
-    if not delta.replaces_all:
+    others = NO_IDS
+    if not delta.replaces_all and stored_of(view, edge).rows:
+        touched = pc.unique(sources[0])
         if not delta.fresh or len(delta.removed):
             before = rows_where(view, edge, "id", delta.touched, ["id", "src"])
-            touched = pc.unique(pa.concat_arrays([touched, whole(before["src"])]))
-        if len(touched):
-            committed = rows_where(view, edge, "src", touched, ["id", "src"])
-            kept = committed.filter(pa.array(~among(whole(committed["id"]), delta.touched)))
-            sources.append(whole(kept["src"]))
-    node = changes.node(edge.source)
-    if node is not None:
-        touched = touched.filter(pa.array(~among(touched, removed_nodes(node, view))))
-    places = pc.index_in(pa.concat_arrays(sources), value_set=touched)
-    counts = np.bincount(places.drop_null().to_numpy(), minlength=len(touched))
+            others = pc.unique(whole(before["src"]))
+            touched = pc.unique(pa.concat_arrays([touched, others]))
+        committed = rows_where(view, edge, "src", touched, ["id", "src"])
+        kept = committed.filter(pa.array(~among(whole(committed["id"]), delta.touched)))
+        sources.append(whole(kept["src"]))
+    counted = pc.value_counts(pa.concat_arrays(sources))
+    touched, counts = counted.field("values"), counted.field("counts").to_numpy()
+    without = others.filter(pa.array(~among(others, touched)))
+    touched, counts = pa.concat_arrays([touched, without]), np.concatenate([counts, np.zeros(len(without), np.int64)])
     wrong = counts < edge.minimum
     if edge.maximum is not None:
         wrong |= counts > edge.maximum
+    node = changes.node(edge.source)
+    if node is not None and wrong.any():
+        wrong &= ~among(touched, removed_nodes(node, view))
     offenders = touched.filter(pa.array(wrong))
     rows = _last_rows(delta, offenders)
     for source, count, row in sorted(zip(offenders.to_pylist(), counts[wrong].tolist(), rows, strict=True)):

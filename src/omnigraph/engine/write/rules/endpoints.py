@@ -22,8 +22,7 @@ def check_new_edges(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Vi
         return
     for end, column, node in (("source", "src", delta.type.source), ("target", "dst", delta.type.target)):
         values = delta.column(column)
-        ids = pc.unique(values)
-        missing = ids.filter(pa.array(~_exists_afterwards(view, changes, node, ids)))
+        missing = _missing_afterwards(view, changes, node, values)
         if not len(missing):
             continue
         for row in np.flatnonzero(among(values, missing)).tolist():
@@ -33,19 +32,18 @@ def check_new_edges(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Vi
             yield Violation("endpoint", delta.type.name, message, "from" if column == "src" else "to", entity, value, file, line)
 
 
-def _exists_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _missing_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.Array) -> pa.Array:
+    """Those of some ids, each once, that no node of a type has after the change."""
     delta = changes.node(node)
-    if delta is None:
-        return existing(view, view.catalog.nodes[node], ids)
-    added = among(ids, delta.ids)
-    if delta.replaces_all:
-        return added
-    found = added.copy()
-    rest = np.flatnonzero(~added)
-    if len(rest):
-        unsettled = ids.take(pa.array(rest))
-        found[rest] = existing(view, view.catalog.nodes[node], unsettled) & ~among(unsettled, delta.removed)
-    return found
+    if delta is not None:
+        ids = ids.filter(pa.array(~among(ids, delta.ids)))
+    rest = pc.unique(ids)
+    if not len(rest) or (delta is not None and delta.replaces_all):
+        return rest
+    found = existing(view, view.catalog.nodes[node], rest)
+    if delta is not None:
+        found &= ~among(rest, delta.removed)
+    return rest.filter(pa.array(~found))
 
 
 def removed_nodes(delta: Delta, view: View) -> pa.Array:

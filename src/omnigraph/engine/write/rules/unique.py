@@ -21,6 +21,9 @@ from omnigraph.engine.write.changeset import Delta, among, whole
 from omnigraph.engine.write.committed import rows_where
 from omnigraph.engine.write.violations import Violation
 
+_DENSE = 4
+"""Codes up to so many times the rows are counted instead of sorted."""
+
 
 def groups_of(delta: Delta) -> list[tuple[str, ...]]:
     """The unique groups of a type, less the key: the id takes care of that one."""
@@ -42,7 +45,11 @@ def _inside(delta: Delta, group: tuple[str, ...]) -> Iterator[Violation]:
     rows = np.flatnonzero(_complete(columns))
     if len(rows) < 2:
         return
-    codes = combined([_codes(c.take(pa.array(rows))) for c in columns]).codes
+    whole_columns = len(rows) == delta.rows.num_rows
+    found = combined([_codes(c if whole_columns else c.take(pa.array(rows))) for c in columns])
+    codes = found.codes
+    if found.count <= _DENSE * len(rows) and np.bincount(codes).max() == 1:
+        return
     order = np.argsort(codes, kind="stable")
     same = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     for at in same.tolist():
