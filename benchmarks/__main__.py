@@ -6,12 +6,13 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import language, queries, startup, storage
+from benchmarks import language, load, queries, startup, storage
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
 SUITES = {
     "language": language.measure,
+    "load": load.measure,
     "queries": queries.measure,
     "startup": startup.measure,
     "storage": storage.measure,

@@ -1,0 +1,48 @@
+"""A bar for a terminal: how far a load is.
+
+with loading_bar() as report:
+    graph.load("people.jsonl", progress=report)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from omnigraph.engine.load.progress import Progress as Moment
+    from omnigraph.engine.load.progress import Report
+
+
+@contextmanager
+def loading_bar(console: Console | None = None) -> Iterator[Report]:
+    """A bar as long as the block runs, and what tells it how far a load is. Shown only where a person looks."""
+    shown = console or Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[rows]:,} rows · {task.fields[rate]:,.0f}/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
+        task = bar.add_task("reading", total=None, rows=0, rate=0.0)
+
+        def report(moment: Moment) -> None:
+            done = None if moment.total_bytes is None else moment.bytes
+            wrong = f" · {moment.violations:,} violations" if moment.violations else ""
+            bar.update(
+                task,
+                description=moment.stage.value + wrong,
+                total=moment.total_bytes,
+                completed=done,
+                rows=moment.rows,
+                rate=moment.rate,
+            )
+
+        yield report
