@@ -31,6 +31,8 @@ from benchmarks.query_systems import OURS, PEERS, SYSTEMS, cold, fill, serving
 from benchmarks.workloads import WORKLOADS, Parameters, Workload
 
 DETAIL = Path(__file__).parent / "results" / "detail" / "queries.json"
+CHECKED = 4
+"""Sets of parameters whose answers are compared; the others are only timed."""
 COLD_RUNS = 3
 WARM_UP_SECONDS = 1.0
 """How long every system is asked before a workload counts, at most."""
@@ -67,10 +69,13 @@ def measure() -> list[Measurement]:
     from benchmarks import adjacency_memory, query_report
 
     size = people.Size()
-    about = {**machine(), "processor": _processor(), "load": os.getloadavg()[0]}
+    load = [os.getloadavg()[0]]
     outcomes = compare(size, WORKLOADS)
+    load.append(os.getloadavg()[0])
     run_cold(size, outcomes)
+    load.append(os.getloadavg()[0])
     limits = adjacency_memory.measure(size)
+    about = {**machine(), "processor": _processor(), "load": load}
     DETAIL.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "machine": about,
@@ -81,7 +86,7 @@ def measure() -> list[Measurement]:
     }
     DETAIL.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     query_report.write()
-    return [*(m for o in outcomes for m in _measurements(o)), *(m.measurement() for m in limits)]
+    return [*(m for o in outcomes for m in _measurements(o)), *(m.measurement() for m in limits if m.unit == "s")]
 
 
 def _processor() -> str:
@@ -122,18 +127,18 @@ def compare(size: people.Size, workloads: Sequence[Workload]) -> list[Outcome]:
 def _warm(workload: Workload, systems: Requests, size: people.Size) -> Outcome:
     outcome = Outcome(workload.name, workload.target, note=workload.note)
     sets = workload.parameters(size)
-    answers: dict[str, list[list[Any]]] = {}
+    answers: dict[str, list[list[list[Any]]]] = {}
     for name, request in systems.items():
-        answer = _warm_up(workload, request)
-        if "error" in answer:
-            outcome.skipped[name] = answer["error"]
+        found = _warm_up(workload, request, min(CHECKED, len(sets)))
+        if "error" in found[0]:
+            outcome.skipped[name] = found[0]["error"]
         else:
-            answers[name] = answer["rows"]
+            answers[name] = [answer["rows"] for answer in found]
     if OURS in answers:
-        outcome.rows = len(answers[OURS])
-        for peer in PEERS:
-            if peer in answers:
-                outcome.agreement = min(outcome.agreement, _agree(workload, sets[0], answers[OURS], answers[peer], peer))
+        outcome.rows = len(answers[OURS][0])
+        for peer in (p for p in PEERS if p in answers):
+            for parameters, ours, theirs in zip(sets, answers[OURS], answers[peer], strict=False):
+                outcome.agreement = min(outcome.agreement, _agree(workload, parameters, ours, theirs, peer))
     times: dict[str, list[float]] = {name: [] for name in answers}
     started = time.perf_counter()
     for number in range(workload.rounds):
@@ -146,14 +151,14 @@ def _warm(workload: Workload, systems: Requests, size: people.Size) -> Outcome:
     return outcome
 
 
-def _warm_up(workload: Workload, request: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Ask a few times; gives the answer to the first set of parameters."""
+def _warm_up(workload: Workload, request: Callable[..., dict[str, Any]], checked: int) -> list[dict[str, Any]]:
+    """Ask a few times; gives the answers to the first sets of parameters."""
     started = time.perf_counter()
     for number in range(3 * workload.per_round):
         answer = request(workload=workload.name, first=number, count=1, rows=False)
         if "error" in answer or (number >= 2 and time.perf_counter() - started > WARM_UP_SECONDS):
             break
-    return request(workload=workload.name, first=0, count=1, rows=True)
+    return [request(workload=workload.name, first=number, count=1, rows=True) for number in range(checked)]
 
 
 def _agree(workload: Workload, parameters: Parameters, ours: list[list[Any]], theirs: list[list[Any]], peer: str) -> float:

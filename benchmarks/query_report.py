@@ -47,7 +47,8 @@ def page(record: dict[str, Any]) -> str:
         f"Python {m['python']}; OmniGraph {record['versions'][OURS]}, {peers}. {_load(m)}",
         f"{size['persons']:,} persons, {size['knows']:,} `Knows` (power law), {size['companies']:,} companies, {size['jobs']:,} "
         "`WorksAt`. Milliseconds, medians. *Warm*: all systems are open and take turns; a call goes from the text of the query "
-        "to rows in Python. *Cold*: a fresh process opens the database and answers once. Answers are compared in the same run.",
+        "to rows in Python. *Cold*: a fresh process opens the database and answers once. Answers to the first four sets of "
+        "parameters of each workload are compared in the same run.",
         "![Warm times on a logarithmic scale](queries.svg)",
         "## Warm",
         _table(record, "warm"),
@@ -73,8 +74,8 @@ def page(record: dict[str, Any]) -> str:
 
 
 def _load(machine: dict[str, Any]) -> str:
-    before = machine.get("load")
-    return "" if before is None else f"Load of the machine when the run began: {before:.1f}."
+    first, second, third = (f"{load:.1f}" for load in machine["load"])
+    return f"Load of the machine before, between the warm and the cold part, and after: {first}, {second}, {third}."
 
 
 def _table(record: dict[str, Any], which: str) -> str:

@@ -157,7 +157,10 @@ def open_peer(name: str, folder: Path) -> Ask:
 def _fused(run: Callable[[str, Parameters], list[Any]], parameters: Parameters) -> list[Row]:
     """Two rankings fused by reciprocal rank, and the friends of the best: ten rows."""
     by_text = run(BY_NAME["BM25 top 10"].cypher, {"words": parameters["words"]})
-    by_vector = run("CALL QUERY_VECTOR_INDEX('Person', 'vec', $v, 10) RETURN node.name ORDER BY distance", {"v": parameters["v"]})
+    by_vector = run(
+        f"MATCH (p:Person) RETURN p.name ORDER BY array_cosine_similarity(p.vec, CAST($v, '{FLOATS}')) DESC LIMIT 10",
+        {"v": parameters["v"]},
+    )
     score: dict[str, float] = {}
     for ranking in (by_vector, by_text):
         for rank, (name,) in enumerate(ranking):
