@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.rows import Piece, Positions
-from omnigraph.storage.tables import Table
+from omnigraph.storage.place import Place
 
 _NO_RUNS = 12346
 _RUNS = 12347
@@ -25,21 +24,18 @@ _LARGEST_ARRAY = 4096
 _OFFSETS_FROM = 4
 """With runs, containers have an offset table only from this many on."""
 
-NONE: Positions = np.empty(0, np.int64)
+Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def deleted(table: Table, piece: Piece) -> Positions:
-    """Offsets of the deleted rows in a piece as it was written, ascending."""
-    if piece.deletions is None:
-        return NONE
-    path = f"{table.location}/{piece.deletions}"
-    content = table.place.get(path)
+def read_deletions(place: Place, path: str, count: int) -> Positions:
+    """The numbers in a deletion file, ascending. There must be so many."""
+    content = place.get(path)
     try:
         found = _from_arrow(content) if path.endswith(".arrow") else from_roaring(content)
     except (pa.ArrowInvalid, struct.error, ValueError, IndexError) as error:
         raise StorageError(f"the deletion file {path} cannot be read: {error}") from error
-    if len(found) != piece.written - piece.rows:
-        raise StorageError(f"the deletion file {path} names {len(found)} rows, not {piece.written - piece.rows}")
+    if len(found) != count:
+        raise StorageError(f"the deletion file {path} names {len(found)} rows, not {count}")
     return found
 
 
@@ -82,4 +78,4 @@ def from_roaring(content: bytes) -> Positions:
             low = np.flatnonzero(np.unpackbits(np.frombuffer(content, np.uint8, 8192, at), bitorder="little")).astype(np.int64)
             at += 8192
         parts.append((key << 16) + low)
-    return np.concatenate(parts) if parts else NONE
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.changes import WrittenRows
-from omnigraph.storage.deletions import deleted
+from omnigraph.storage.deletions import Positions
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.rows import Piece, Positions, pieces
+from omnigraph.storage.rows import Piece, deleted, pieces
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
 
 
@@ -84,27 +84,43 @@ def unlike(first: Table, second: Table) -> Unlike:
     return Unlike(tuple(gone), tuple(came))
 
 
+def in_both(parts: Sequence[Part], others: Sequence[Part]) -> tuple[Part, ...]:
+    """Rows of a pin that are among two choices."""
+    chosen = {part.piece.files: part for part in others}
+    found = []
+    for part in parts:
+        other = chosen.get(part.piece.files)
+        if other is None:
+            continue
+        if part.offsets is None or other.offsets is None:
+            found.append(part if other.offsets is None else other)
+        elif len(offsets := np.intersect1d(part.offsets, other.offsets, assume_unique=True)):
+            found.append(Part(part.piece, offsets))
+    return tuple(found)
+
+
 def everything(table: Table) -> tuple[Part, ...]:
     """All rows of a pin."""
     return tuple(Part(piece) for piece in pieces(table))
 
 
-def read_parts(table: Table, parts: Sequence[Part]) -> pa.Table:
-    """Complete rows, blobs as bytes, in no particular order."""
+def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | None = None) -> pa.Table:
+    """Rows, complete unless told, blobs as bytes, in no particular order."""
     found: list[pa.Table] = []
+    names = None if columns is None else list(columns)
     with translated(f"read {table.location}"):
         wanted = {part.piece.number for part in parts if part.offsets is None}
         if wanted:
             fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
-            found.append(table.dataset.scanner(fragments=fragments, blob_handling="all_binary").to_table())
+            found.append(table.dataset.scanner(names, fragments=fragments, blob_handling="all_binary").to_table())
         some = [(part.piece.number << 32) + part.offsets for part in parts if part.offsets is not None]
         addresses = np.concatenate(some) if some else np.empty(0, np.int64)
         for at in range(0, len(addresses), LOOKUP_BATCH):
             # Rows by address are fetched, not searched for. Lance takes this filter as text only; it holds nothing but numbers.
             chosen = ", ".join(map(str, addresses[at : at + LOOKUP_BATCH].tolist()))
-            scanner = table.dataset.scanner(filter=f"_rowaddr IN ({chosen})", blob_handling="all_binary")
+            scanner = table.dataset.scanner(names, filter=f"_rowaddr IN ({chosen})", blob_handling="all_binary")
             found.append(scanner.to_table())
-    return pa.concat_tables(found) if found else table.schema.empty_table()
+    return pa.concat_tables(found) if found else table.schema.empty_table().select(names or table.schema.names)
 
 
 def graft(table: Table, parts: Sequence[Part]) -> WrittenRows:

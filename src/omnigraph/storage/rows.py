@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.storage.changes import Overwrite, TableState, WrittenRows
+from omnigraph.storage.deletions import Positions, read_deletions
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.names import deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
-
-Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,18 @@ class Piece:
 
 
 def pieces(table: Table) -> tuple[Piece, ...]:
-    """What a pin is made of, in row order."""
+    """What a pin is made of, in row order. A pin does not change, so a handle is asked once."""
+    known: tuple[Piece, ...] | None = table.about.get("pieces")
+    if known is not None:
+        return known
     found = []
     with translated(f"list what {table.location} is made of"):
         for fragment in table.dataset.get_fragments():
             about = fragment.metadata
-            marks = about.deletion_file
-            name = None if marks is None else marks.path(fragment.fragment_id)
+            name = None if about.deletion_file is None else deletion_file(about)
             files = tuple(file.path for file in about.files)
             found.append(Piece(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
+    table.about["pieces"] = tuple(found)
     return tuple(found)
 
 
@@ -77,14 +80,16 @@ def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -
 
 def offsets(table: Table, piece: Piece) -> Positions:
     """Where in a piece, as it was written, the rows stand that are not deleted; ascending."""
+    there = np.ones(piece.written, np.bool_)
+    there[deleted(table, piece)] = False
+    return np.flatnonzero(there)
+
+
+def deleted(table: Table, piece: Piece) -> Positions:
+    """Where in a piece the rows stand that are deleted; ascending. Reads the deletion file, and no row."""
     if piece.deletions is None:
-        return np.arange(piece.written, dtype=np.int64)
-    with translated(f"read {table.location}"):
-        fragment = table.dataset.get_fragment(piece.number)
-        assert fragment is not None
-        found = table.dataset.scanner(columns=[], with_row_address=True, fragments=[fragment], scan_in_order=True).to_table()
-    addresses: Positions = found["_rowaddr"].to_numpy().astype(np.int64)
-    return addresses & 0xFFFF_FFFF
+        return np.empty(0, np.int64)
+    return read_deletions(table.place, f"{table.location}/{piece.deletions}", piece.written - piece.rows)
 
 
 def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table:

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import lance
 import numpy as np
@@ -183,6 +183,8 @@ class Table:
         self.location = location
         self.since = time.time()
         """When it was opened: what is made of it is no older."""
+        self.about: dict[str, Any] = {}
+        """What was found out about this pin, by those who want to find it out once."""
 
     @property
     def pin(self) -> int:

@@ -472,7 +472,7 @@ def test_many_new_rows_are_grafted(graph: og.Graph) -> None:
     on_work = graph.commits("work", limit=1)[0].id
     assert graph.commit_changes(merged.commit.id, limit=8_192).changes == graph.commit_changes(on_work, limit=8_192).changes
     graph.branches.delete("work")
-    reclaim(graph.store, keep=1, older_than=None, grace=timedelta(0))
+    reclaim(graph.store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
     assert contents(graph)["Person", "p02999"]["age"] == 2_999
 
 

@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.catalog.catalog import EdgeType
-from omnigraph.engine.history.changes import Filter, spelt
-from omnigraph.engine.history.deltas import types_of
-from omnigraph.engine.history.row_delta import raw_rows
-from omnigraph.engine.view import View
-from omnigraph.storage.differences import everything, read_parts
+import msgspec
 
-BATCH = 4_096
-"""Records made at once."""
+from omnigraph.engine.export import exported_types, portions
+from omnigraph.engine.history.changes import Filter
+from omnigraph.engine.view import View
+
+_DECODER = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True)
@@ -32,28 +30,21 @@ class Baseline:
     _view: View = field(repr=False)
     _filter: Filter = field(repr=False)
 
+    def portions(self) -> Iterator[tuple[int, bytes]]:
+        """Every entity as an export writes it, as lines of JSON, a portion at a time, with the number of entities in it."""
+        return portions(self._view, [t for t in exported_types(self._view.catalog) if self._filter.wants(t)])
+
     def records(self) -> Iterator[dict[str, Any]]:
-        """Every entity as an export writes it: types by kind and name, entities by id."""
-        return records(self._view, self._filter)
+        """The same, decoded."""
+        for _, lines in self.portions():
+            yield from _DECODER.decode_lines(lines)
+
+    @property
+    def last_record(self) -> dict[str, Any]:
+        """What follows the records where they are sent on: where to go on."""
+        return {"baseline": {"snapshot_commit_id": self.commit, "resume_cursor": self.cursor}}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The records, and at last the one that says where to go on."""
         yield from self.records()
-        yield {"baseline": {"snapshot_commit_id": self.commit, "resume_cursor": self.cursor}}
-
-
-def records(view: View, chosen: Filter) -> Iterator[dict[str, Any]]:
-    """The entities of a view in the order and spelling of an export."""
-    types = sorted(types_of(view.catalog).items(), key=lambda item: (not isinstance(item[1], EdgeType), item[1].name))
-    for key, type_ in types:
-        if not chosen.wants(type_):
-            continue
-        table = view.workspace.store.tables.open(view.snapshot.tables[key])
-        rows = read_parts(table, everything(table)).sort_by("id")
-        for at in range(0, rows.num_rows, BATCH):
-            for row in raw_rows(rows.slice(at, BATCH)):
-                data = {"id": row["id"], **{n: spelt(type_.properties[n].type, row[n]) for n in sorted(type_.properties)}}
-                if isinstance(type_, EdgeType):
-                    yield {"edge": type_.name, "from": row["src"], "to": row["dst"], "data": data}
-                else:
-                    yield {"type": type_.name, "data": data}
+        yield self.last_record

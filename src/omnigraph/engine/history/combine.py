@@ -180,9 +180,11 @@ class Combiner:
     def _moved_since(self, theirs: RowDelta, common: RowDelta) -> RowDelta:
         """Of the entities they changed, those that ours changed too: as they were at the base, and as they are in ours."""
         key = table_key(theirs.type)
-        before, now = self.base.snapshot.tables[key], self.ours.snapshot.tables[key]
+        before, now, there = (view.snapshot.tables[key] for view in (self.base, self.ours, self.theirs))
         if before.pin == now.pin and common.is_empty:
             return RowDelta.nothing(theirs.type)
+        if common.is_empty and (found := self._deltas.touched_too(theirs, before, there, now)) is not None:
+            return found
         tables = self.ours.workspace.store.tables
         if rows_apart(tables.open(before), tables.open(now)) <= DIRECT_ROWS:
             delta = common.inverse().then(

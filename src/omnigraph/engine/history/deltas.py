@@ -25,10 +25,11 @@ from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.history.row_delta import RowDelta
 from omnigraph.engine.view import View, Workspace, table_key
+from omnigraph.engine.write.changeset import among, whole
 from omnigraph.errors import HistoryReclaimed
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.commit_log import CommitLog
-from omnigraph.storage.differences import Part, Unlike, everything, read_parts, rows_apart, unlike
+from omnigraph.storage.differences import Part, Unlike, everything, in_both, read_parts, rows_apart, unlike
 from omnigraph.storage.lineage import OpClass, merge_base
 from omnigraph.storage.tables import Table
 
@@ -120,6 +121,24 @@ class Deltas:
         for table, of, chosen in ((first, old, parts.gone), (second, new, parts.came)):
             rows.append(columns_of(type_).empty_table() if table is None or of is None else self._read(table, of, type_, chosen))
         return RowDelta.of(type_, *rows)
+
+    def touched_too(self, theirs: RowDelta, base: TableState, there: TableState, now: TableState) -> RowDelta | None:
+        """Of what differs between a base and `there`, what differs between the base and `now`. None: not to be had this way.
+
+        An entity that the base has was touched on both sides exactly if its row in the base is gone on both sides. So of the
+        base's rows none are read but those; what is new is in files of its own.
+        """
+        tables = [self._open(state) for state in (base, there, now)]
+        if max(rows_apart(tables[0], tables[1]), rows_apart(tables[0], tables[2])) > DIRECT_ROWS:
+            return None
+        ours = unlike(tables[0], tables[2])
+        gone = in_both(unlike(tables[0], tables[1]).gone, ours.gone)
+        self.reads.parts += len(gone)
+        self.reads.rows += sum(part.rows for part in gone)
+        came = self._read(tables[2], theirs.type, theirs.type, ours.came)
+        came = came.filter(pa.array(among(whole(came["id"]), theirs.ids)))
+        ids = pa.concat_arrays([whole(read_parts(tables[0], gone, ["id"])["id"]), whole(came["id"])])
+        return RowDelta.of(theirs.type, theirs.before.filter(pa.array(among(whole(theirs.before["id"]), ids))), came)
 
     def _read(self, table: Table, of: Type, wanted: Type, parts: Collection[Part]) -> pa.Table:
         self.reads.parts += len(parts)

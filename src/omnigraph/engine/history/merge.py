@@ -140,7 +140,8 @@ class Merger:
         carried = self._not_in(theirs.snapshot.commit, into, ours.snapshot.commit, base)
         if all(c.op_class is OpClass.MAINTENANCE for c in carried):
             Resolutions(wanted.resolve).check_used()
-            return Merge("already_up_to_date", source, into, base, wanted.dry_run, actor=wanted.actor)
+            nothing = ChangeList((), ours.catalog.ir.domain) if wanted.dry_run else None
+            return Merge("already_up_to_date", source, into, base, wanted.dry_run, changes=nothing, actor=wanted.actor)
         parted = next((v for v in (ours, theirs) if v.snapshot.commit == base), None) or self._view_at(base)
         _require_one_schema((parted, ours, theirs), source, into)
         if base == ours.snapshot.commit:

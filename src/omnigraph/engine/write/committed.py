@@ -25,6 +25,9 @@ LOOKUP_KEYS = 8_192
 SCANNED_ROWS = 1 << 20
 """Rows read at a time: what is looked for is hashed anew for each."""
 
+LOADED_ROWS = 65_536
+"""Up to so many nodes all ids are had in memory as fast as some are looked up: a write makes a new pin, which has none there."""
+
 SCANNED_ABOVE = 4 * LOOKUP_KEYS
 """For more keys than that, reading the columns of all rows costs less than asking an index."""
 
@@ -39,7 +42,9 @@ def existing(view: View, type_: NodeType | EdgeType, ids: pa.Array) -> Mask:
     if not len(ids) or not stored_of(view, type_).rows:
         return np.zeros(len(ids), np.bool_)
     if isinstance(type_, NodeType):
-        return view.nodes(type_.name).find(ids) >= 0
+        nodes = view.nodes(type_.name)
+        if nodes.loaded or nodes.stored.rows <= LOADED_ROWS or len(ids) > LOOKUP_KEYS:
+            return nodes.find(ids) >= 0
     found = rows_where(view, type_, "id", ids, ["id"])
     return pc.is_in(ids, value_set=whole(found["id"])).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
