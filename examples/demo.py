@@ -99,6 +99,20 @@ def use_a_graph(path: Path) -> None:
         shown(f'g.query(count, branch="{branch}").rows')
         console.print(str(g.query(count, branch=branch).rows))
 
+    step(
+        "Somebody reviews it",
+        "What differs, entity by entity; then one commit with both parents, and the old state stays readable.",
+    )
+    before = g.commits(limit=1)[0].id
+    shown('g.diff("main", "agent/7")')
+    console.print(str(g.diff("main", "agent/7")) + "\n", soft_wrap=True)
+    shown('g.merge("agent/7", into="main")')
+    merged = g.merge("agent/7", into="main", actor="demo")
+    console.print(f"{merged.outcome}\n")
+    for at in (None, before):
+        shown(f"g.query(count, at={at!r}).rows" if at else "g.query(count).rows")
+        console.print(str(g.query(count, at=at).rows))
+
 
 def main() -> None:
     """Run the demo."""
