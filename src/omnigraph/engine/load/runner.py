@@ -41,9 +41,6 @@ from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.rows import rows_of_written
 
-LEASE_BYTES = 64 << 20
-"""Inputs that are larger, or of unknown size, are loaded under a lease: they may take longer than reclaim waits."""
-
 
 def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
@@ -51,7 +48,8 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
     sizes = [i.size for i in request.inputs]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     with ExitStack() as stack:
-        small = total is not None and total < LEASE_BYTES
+        # What is large may take longer than reclaim waits.
+        small = all(i.is_small for i in request.inputs)
         lease = None if small else stack.enter_context(workspace.store.in_flight())
         loading = _Loading(workspace, view, request, Told(request.report, total))
         stack.callback(loading.abandon)

@@ -21,6 +21,9 @@ from omnigraph.engine.load.types import Type
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 
+_SMALL_BYTES = 64 << 20
+_SMALL_ROWS = 100_000
+
 Source = Any
 """A path, several, a mapping of types to frames, or an iterable of records."""
 
@@ -50,6 +53,13 @@ class Input:
     type: Type | None = None
     size: int | None = None
     """In bytes, if that is known."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is surely read within minutes."""
+        if self.size is not None:
+            return self.size < _SMALL_BYTES
+        return hasattr(self.content, "__len__") and len(self.content) < _SMALL_ROWS
 
 
 _FORMATS = {".jsonl": Format.NDJSON, ".ndjson": Format.NDJSON, ".csv": Format.CSV, ".parquet": Format.PARQUET}

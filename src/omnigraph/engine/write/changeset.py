@@ -129,6 +129,14 @@ def whole(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     return values.combine_chunks() if values.num_chunks else pa.array([], values.type)
 
 
+def plain(value: pa.Scalar) -> object:
+    """A value in Python. A date that Python has none for is given as its number."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return value.cast(pa.int32() if pa.types.is_date32(value.type) else pa.int64()).as_py()
+
+
 def among(values: pa.Array, known: pa.Array) -> Mask:
     """Which values are among some others."""
     if not len(known) or not len(values):

@@ -17,7 +17,7 @@ from omnigraph.catalog.shape import Unique
 from omnigraph.engine.column import Mask, Vec
 from omnigraph.engine.grouping import Codes, codes_of, combined
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import Delta, among, whole
+from omnigraph.engine.write.changeset import Delta, among, plain, whole
 from omnigraph.engine.write.committed import rows_where
 from omnigraph.engine.write.violations import Violation
 
@@ -91,7 +91,7 @@ def _complete(columns: list[pa.Array]) -> Mask:
 
 
 def _violation(delta: Delta, group: tuple[str, ...], row: int, holder: str) -> Violation:
-    values = [delta.column(name)[row].as_py() for name in group]
+    values = [plain(delta.column(name)[row]) for name in group]
     entity = delta.entity(row)
     file, line = delta.place(row)
     shown = ", ".join(f"{name} = {value!r}" for name, value in zip(group, values, strict=True))

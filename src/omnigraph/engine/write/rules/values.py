@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import Property
 from omnigraph.catalog.shape import Check, Range
 from omnigraph.engine.column import Mask, to_mask
-from omnigraph.engine.write.changeset import Delta
+from omnigraph.engine.write.changeset import Delta, plain
 from omnigraph.engine.write.violations import Violation
 
 
@@ -89,7 +89,7 @@ def _pattern(delta: Delta, name: str, pattern: str) -> Iterator[Violation]:
 
 def _each(delta: Delta, rule: str, name: str, values: pa.Array, bad: Mask, what: Callable[[object], str]) -> Iterator[Violation]:
     for row in np.flatnonzero(bad).tolist():
-        value = values[row].as_py()
+        value = plain(values[row])
         entity = delta.entity(row)
         file, line = delta.place(row)
         message = f"{delta.called(row)}: property `{name}` {what(value)}"

@@ -1,0 +1,96 @@
+"""Stages are functions of values: they give the same in another process, and however the work is cut."""
+
+from __future__ import annotations
+
+import pickle
+from multiprocessing import get_context
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, counts, graph, refused, written
+
+import omnigraph as og
+from omnigraph.catalog.opening import offline_catalog
+from omnigraph.engine.load import lines, runner
+from omnigraph.engine.load.collected import Mode
+from omnigraph.engine.load.request import Request
+from omnigraph.engine.load.runner import in_order
+from omnigraph.engine.load.sources import inputs_of
+from omnigraph.engine.load.tasks import tasks_of
+from omnigraph.engine.load.types import Parsed, Types
+from omnigraph.language import Source
+from omnigraph.storage import leases
+
+TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))
+
+
+def _do(task: bytes) -> bytes:
+    return pickle.dumps(pickle.loads(task)())
+
+
+def shown(parsed: list[Parsed]) -> list[object]:
+    return [([(r.type.name, r.batch.to_pydict(), r.lines.tolist()) for r in p.rows], p.violations, p.doubtful) for p in parsed]
+
+
+def test_tasks_can_be_sent_to_other_processes(tmp_path: Path) -> None:
+    records = [{"type": "Thing", "data": {"name": f"t{n}", "i32": n}} for n in range(300)]
+    written(tmp_path / "a.jsonl", [*records, "nonsense", {"edge": "Near", "from": "t1", "to": "t2"}])
+    (tmp_path / "Plain.csv").write_text("note\nx\n")
+    inputs = inputs_of([tmp_path / "a.jsonl", tmp_path / "Plain.csv"], TYPES.catalog)
+    here = [task for i in inputs for task in tasks_of(i, TYPES)]
+    with get_context("spawn").Pool(1) as pool:
+        there = [pickle.loads(p) for p in pool.map(_do, [pickle.dumps(task) for task in here])]
+    assert shown(there) == shown([task() for task in here])
+
+
+def test_results_keep_the_order_of_tasks() -> None:
+    tasks = [lambda n=n: Parsed(lines=n) for n in range(50)]
+    assert [p.lines for p in in_order(tasks, 4)] == list(range(50))
+
+
+@pytest.mark.parametrize("size", [64, 1000])
+def test_small_chunks_and_many_workers_give_the_same_graph(tmp_path: Path, size: int) -> None:
+    path = written(tmp_path / "a.jsonl", [{"type": "Plain", "data": {"id": f"p{n % 90:02}", "note": str(n)}} for n in range(100)])
+    g = graph(tmp_path, EVERYTHING)
+    cut = lambda stream, name: lines.chunks(stream, name, size=size)  # noqa: E731
+    with patch("omnigraph.engine.load.tasks.chunks", cut):
+        view = g.view()
+        runner.run(g.workspace, view, Request(inputs_of(path, view.catalog), "main", Mode.MERGE, workers=4))
+    found = g.query("query q() { match { $p: Plain } return { $p.note as note } }").rows
+    assert sorted(int(str(row["note"])) for row in found) == list(range(10, 100))
+
+
+def test_reading_stops_when_almost_everything_is_wrong(tmp_path: Path) -> None:
+    with patch.object(runner, "MAX_VIOLATIONS", 10):
+        found = refused(graph(tmp_path), ({"type": "Person"} for _ in range(100_000)))
+    assert len(found) == 10
+
+
+def test_a_large_load_holds_a_lease_and_gives_it_back(tmp_path: Path) -> None:
+    g = graph(tmp_path)
+    held: list[int] = []
+    g.load(PEOPLE_LINES.open("rb"), progress=lambda _: held.append(len(leases.leases(g.store.place))))
+    assert set(held) == {1}
+    assert leases.leases(g.store.place) == {}
+    g.load(PEOPLE_LINES, progress=lambda _: held.append(len(leases.leases(g.store.place))))
+    assert held[-1] == 0
+
+
+def test_a_writer_that_fails_is_heard_of_and_nothing_is_published(tmp_path: Path) -> None:
+    g = graph(tmp_path)
+    with (
+        patch("omnigraph.storage.tables.write_fragments", side_effect=OSError("no space left on device")),
+        pytest.raises(og.StorageError, match="no space left"),
+    ):
+        g.load(PEOPLE_LINES)
+    assert len(g.commits()) == 1
+    g.load(PEOPLE_LINES)
+    assert counts(g)["Person"] == 4
+
+
+def test_a_graph_opened_to_read_refuses(tmp_path: Path) -> None:
+    graph(tmp_path)
+    g = og.open(tmp_path / "graph-0", read_only=True)
+    with pytest.raises(og.UsageError, match="read-only"):
+        g.load(PEOPLE_LINES)
