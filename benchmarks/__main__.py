@@ -6,11 +6,12 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import language, load, queries, startup, storage
+from benchmarks import history, language, load, queries, startup, storage
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
 SUITES = {
+    "history": history.measure,
     "language": language.measure,
     "load": load.measure,
     "queries": queries.measure,

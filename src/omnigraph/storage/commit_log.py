@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from omnigraph.errors import HistoryReclaimed, NotFound
-from omnigraph.storage.graph_store import GraphStore, Snapshot
+from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.reclaimed import reclaimed
 from omnigraph.storage.refs import Ref
@@ -148,6 +148,9 @@ class CommitLog:
                     continue
                 if found is not None:
                     return self._read_run(ref, found) if not carried else self._carried(ref, found)
+        self.see(self._store.ref(MAIN))  # where most people look, and at hand
+        if commit in self._known:
+            return self._known[commit]
         try:
             owner, found = self._store.locate(commit)
         except HistoryReclaimed:

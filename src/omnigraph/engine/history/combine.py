@@ -36,7 +36,7 @@ from omnigraph.engine.history.conflicts import (
     wire_names,
     with_values,
 )
-from omnigraph.engine.history.deltas import DIRECT_ROWS, Deltas, types_of
+from omnigraph.engine.history.deltas import DIRECT_ROWS, Deltas, aligned, types_of
 from omnigraph.engine.history.row_delta import DELETE, RawRow, RowDelta, raw_rows, table_of
 from omnigraph.engine.history.three_way import Clash, decide
 from omnigraph.engine.view import View, table_key
@@ -126,6 +126,7 @@ class Combiner:
         self._strict = strict
         self._resolutions = resolutions
         self._types = types_of(ours.catalog)
+        self._base_types = types_of(base.catalog)
         self._combined: dict[str, Combined] = {}
 
     def run(self) -> Combination:
@@ -180,7 +181,10 @@ class Combiner:
     def _moved_since(self, theirs: RowDelta, common: RowDelta) -> RowDelta:
         """Of the entities they changed, those that ours changed too: as they were at the base, and as they are in ours."""
         key = table_key(theirs.type)
-        before, now, there = (view.snapshot.tables[key] for view in (self.base, self.ours, self.theirs))
+        before = self.base.snapshot.tables.get(key)
+        now, there = self.ours.snapshot.tables[key], self.theirs.snapshot.tables[key]
+        if before is None:
+            return RowDelta.of(theirs.type, theirs.before, self._rows(self.ours, theirs.type, theirs.ids.to_pylist()))
         if before.pin == now.pin and common.is_empty:
             return RowDelta.nothing(theirs.type)
         if common.is_empty and (found := self._deltas.touched_too(theirs, before, there, now)) is not None:
@@ -188,7 +192,7 @@ class Combiner:
         tables = self.ours.workspace.store.tables
         if rows_apart(tables.open(before), tables.open(now)) <= DIRECT_ROWS:
             delta = common.inverse().then(
-                self._deltas.of_pins(theirs.type, before, theirs.type, now) or RowDelta.nothing(theirs.type)
+                self._deltas.of_pins(self._base_types[key], before, theirs.type, now) or RowDelta.nothing(theirs.type)
             )
             return delta.only(among(delta.ids, theirs.ids))
         return RowDelta.of(theirs.type, theirs.before, self._rows(self.ours, theirs.type, theirs.ids.to_pylist()))
@@ -279,9 +283,12 @@ class Combiner:
         return self._row(self.ours, self._types[key], id_)
 
     def _rows(self, view: View, type_: Type, ids: list[str]) -> pa.Table:
-        state = view.snapshot.tables[table_key(type_)]
-        rows = images(view.workspace.store.tables.open(state), ids)
-        return rows.select(no_rows(type_).column_names).cast(no_rows(type_).schema)
+        """Rows of a view, in the columns of ours."""
+        key = table_key(type_)
+        state, there = view.snapshot.tables.get(key), types_of(view.catalog).get(key)
+        if state is None or there is None:
+            return no_rows(type_)
+        return aligned(images(view.workspace.store.tables.open(state), ids), there, type_)
 
     def _row(self, view: View, type_: Type, id_: str) -> RawRow | None:
         return next(iter(raw_rows(self._rows(view, type_, [id_]))), None)

@@ -7,7 +7,8 @@ Where two branches parted is found over the real graph of commits, merged parent
     merged               both have something: theirs is combined with ours (`combine`), validated, and written on top of ours
 
 Each merge but the first kind is one commit with two parents. It carries along the source's commits, so that the lineage (and the
-next merge base) survives the deletion of the source. Maintenance does not count as something of one's own.
+next merge base) survives the deletion of the source. Maintenance does not count as something of one's own. A fast-forward takes
+over the schema too; two sides that both have something must have one schema by now, whatever it was when they parted.
 
 **What is written.** A table that only theirs changed is taken over by its pin. Rows that theirs only added, in data files of
 their own, are grafted: the files are named by the target too. Everything else is written again, as few rows as were changed.
@@ -143,10 +144,11 @@ class Merger:
             nothing = ChangeList((), ours.catalog.ir.domain) if wanted.dry_run else None
             return Merge("already_up_to_date", source, into, base, wanted.dry_run, changes=nothing, actor=wanted.actor)
         parted = next((v for v in (ours, theirs) if v.snapshot.commit == base), None) or self._view_at(base)
-        _require_one_schema((parted, ours, theirs), source, into)
-        if base == ours.snapshot.commit:
+        alone = base == ours.snapshot.commit or self._only_maintained(ours.snapshot.commit, base)
+        if base == ours.snapshot.commit or (alone and ours.snapshot.schema != theirs.snapshot.schema):
             return self._fast_forward(source, into, ours, theirs, carried, wanted)
-        outcome: Outcome = "fast_forward" if self._only_maintained(ours.snapshot.commit, base) else "merged"
+        _require_one_schema((ours, theirs), source, into)
+        outcome: Outcome = "fast_forward" if alone else "merged"
         combined = Combiner(
             self._deltas,
             parted,
@@ -154,7 +156,7 @@ class Merger:
             theirs,
             strict=wanted.strict,
             resolutions=Resolutions(wanted.resolve),
-            other_bases=self._other_bases(bases),
+            other_bases=self._other_bases(bases, ours, parted),
         ).run()
         if wanted.dry_run or combined.conflicts:
             return self._told(combined, outcome, source, into, base, wanted, "merge")
@@ -200,13 +202,14 @@ class Merger:
             return False
         return True
 
-    def _other_bases(self, bases: Sequence[str]) -> list[tuple[View, View]]:
+    def _other_bases(self, bases: Sequence[str], ours: View, parted: View) -> list[tuple[View, View]]:
         """Bases besides the first, each with the state where it and the first one parted."""
         found = []
         for base in bases[1:]:
             root = merge_base(bases[0], base, self._log.parents)
             if root is not None:
                 found.append((self._view_at(base), self._view_at(root)))
+        _require_one_schema([ours, *([parted] if found else []), *(view for pair in found for view in pair)], bases[0], bases[-1])
         return found
 
     def _not_in(self, commit: str, branch: str, head: str, base: str) -> tuple[Commit, ...]:
@@ -244,15 +247,16 @@ class Merger:
         if wanted.dry_run:
             changes = ChangeList(self._deltas.between(ours, theirs), ours.catalog.ir.domain)
             return Merge("fast_forward", source, into, base, True, changes=changes, actor=wanted.actor)
+        now, there = ours.snapshot.tables, theirs.snapshot.tables
+        moved = [key for key in now.keys() & there.keys() if now[key].pin != there[key].pin]
         plan = PublishPlan(
             OpClass.LOGICAL,
             "merge",
             base,
-            replacements=tuple(
-                self._replacement(state, theirs.snapshot.tables[key])
-                for key, state in ours.snapshot.tables.items()
-                if theirs.snapshot.tables[key].pin != state.pin
-            ),
+            replacements=tuple(self._replacement(now[key], there[key]) for key in sorted(moved)),
+            creates=tuple(there[key] for key in sorted(there.keys() - now.keys())),
+            drops=tuple(sorted(now.keys() - there.keys())),
+            schema=None if theirs.snapshot.schema == ours.snapshot.schema else self._store.schema(theirs.snapshot),
             expected_head=base,
             actor=wanted.actor,
             message=wanted.message,
@@ -312,8 +316,9 @@ class Merger:
         changes: list[PlannedChange] = []
         replacements: list[Replacement] = []
         for one in combined.types:
-            before, now, there = (view.snapshot.tables[one.key] for view in (base, ours, theirs))
-            if not one.decided and one.is_plain and before.pin == now.pin:
+            before = base.snapshot.tables.get(one.key)
+            now, there = ours.snapshot.tables[one.key], theirs.snapshot.tables[one.key]
+            if not one.decided and one.is_plain and before is not None and before.pin == now.pin:
                 counts = one.theirs
                 replacements.append(
                     self._replacement(
@@ -339,14 +344,14 @@ class Merger:
             lease=lease,
         )
 
-    def _change(self, one: Combined, before: TableState, now: TableState, there: TableState) -> Change | None:
+    def _change(self, one: Combined, before: TableState | None, now: TableState, there: TableState) -> Change | None:
         delta = one.delta()
         if delta.is_empty:
             return None
         tables = self._store.tables
         ids = tuple(delta.ids.to_pylist())
         old = tuple(delta.before["id"].to_pylist())
-        if not one.decided and one.is_plain and delta.inserts_only:
+        if not one.decided and one.is_plain and delta.inserts_only and before is not None:
             parts = unlike(tables.open(before), tables.open(there))
             rows = sum(part.rows for part in parts.came)
             if parts.is_appended and rows == len(ids) and rows >= GRAFTED_ROWS * len(parts.came):
@@ -360,8 +365,8 @@ class Merger:
 def _require_one_schema(views: Sequence[View], source: str, into: str) -> None:
     if len({view.snapshot.schema for view in views}) > 1:
         raise SchemaBoundary(
-            f"`{source}` and `{into}` have different schemas, or had one when they parted",
-            hint="Apply the same schema to both branches first; merging across a schema change is not possible yet.",
+            f"`{source}` and `{into}` have different schemas, and both have changed",
+            hint="Apply the schema of the one to the other first; then they can be merged.",
         )
 
 

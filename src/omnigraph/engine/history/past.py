@@ -48,7 +48,9 @@ class Past:
     def named(self, name: str) -> View:
         """The graph by the name of a branch or tag, or at a commit."""
         try:
-            return self._view(name)
+            view = self._view(name)
+            self.log.see(self._store.ref(name))
+            return view
         except NotFound as error:
             try:
                 snapshot = self._store.snapshot_at(name)
