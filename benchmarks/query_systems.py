@@ -212,7 +212,8 @@ def serving(system: str, folder: Path, size: people.Size) -> Iterator[Callable[.
 
 def cold(system: str, folder: Path, size: people.Size, workload: str) -> dict[str, Any]:
     """One workload asked once in a fresh process."""
-    found = subprocess.run(_command(system, folder, size, workload), capture_output=True, text=True)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # or modules are compiled every time
+    found = subprocess.run(_command(system, folder, size, workload), capture_output=True, text=True, env=environment)
     if found.returncode:
         return {"error": found.stderr.strip().splitlines()[-1]}
     answer: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
