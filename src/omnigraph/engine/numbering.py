@@ -26,6 +26,7 @@ NOBODY = -1
 
 _FEW = 128
 _ASKED = 65_536
+_FEW_IDS = 24
 _LATE_SHARE = 8
 _LATE_LEAST = 4_096
 _EMPTY = pa.array([], pa.string())
@@ -188,9 +189,12 @@ class Numbering:
         """Ids of numbers; null for `NOBODY`."""
         if has_nobody(numbers):
             return self.all().take(pa.array(numbers, mask=numbers < 0))
+        known = self.all()
         if len(numbers) == 1:
-            return self.all().slice(numbers[0], 1)
-        return self.all().take(pa.array(numbers))
+            return known.slice(numbers[0], 1)
+        if len(numbers) <= _FEW_IDS:
+            return pa.array([known[number].as_py() for number in numbers.tolist()], pa.string())
+        return known.take(pa.array(numbers))
 
     def all(self) -> pa.StringArray:
         """Every id, by number."""

@@ -108,6 +108,13 @@ def expand(step: st.Expand, frames: Iterator[Frame], run: Run, bindings: dict[st
 
 def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
     known = stepper(run, step.hop, sources, hops=1)
+    if frame.rows == 1 and isinstance(known, Adjacency):
+        targets = known.of(int(sources[0]))
+        if len(targets):
+            one = {name: np.repeat(column, len(targets)) for name, column in frame.columns.items()}
+            weight = None if frame.weight is None else np.repeat(frame.weight, len(targets))
+            yield Frame(len(targets), {**one, step.target: targets.astype(np.int64)}, weight)
+        return
     for chunk, part in _chunks(frame, sources, known):
         rows, targets = known.expand(part)
         if len(rows):

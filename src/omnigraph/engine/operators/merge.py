@@ -16,6 +16,9 @@ from omnigraph.engine.frame import Frame
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run
 
+_SHORT = 4_096
+"""Columns up to this length are looked at to see whether there is anything to merge."""
+
 _DENSE = 8
 """Counting beats sorting from this share of the numbers on."""
 
@@ -96,6 +99,8 @@ def _merge_packed(frame: Frame, key: Array, ranges: list[int]) -> Frame:
 
 
 def _merge_one(column: Array, weight: Array | None) -> tuple[Array, Array]:
+    if len(column) <= _SHORT and bool((column[1:] > column[:-1]).all()):  # the neighbours of one node come like this
+        return column, np.ones(len(column), np.int64) if weight is None else weight
     top = int(column.max()) + 1 if len(column) else 0
     if len(column) and top <= _DENSE * len(column) and column.min() >= 0:
         if weight is None:
