@@ -217,9 +217,9 @@ def _reversed(way: list[tuple[TableState, TableState]]) -> list[tuple[TableState
 def aligned(rows: pa.Table, of: Type, wanted: Type) -> pa.Table:
     """Rows of a type in the columns it has in another schema: properties are matched by identity, not by name."""
     schema = columns_of(wanted)
-    if of is wanted or columns_of(of) == schema:
-        return rows.select(schema.names).cast(schema)
     names = {prop.property_id: prop.name for prop in of.properties.values()}
+    if of is wanted or names == {prop.property_id: prop.name for prop in wanted.properties.values()}:
+        return rows.select(schema.names).cast(schema)
     columns = []
     for field in schema:
         prop = wanted.properties.get(field.name)

@@ -140,7 +140,6 @@ class Merger:
         base = bases[0]
         carried = self._not_in(theirs.snapshot.commit, into, ours.snapshot.commit, base)
         if all(c.op_class is OpClass.MAINTENANCE for c in carried):
-            Resolutions(wanted.resolve).check_used()
             nothing = ChangeList((), ours.catalog.ir.domain) if wanted.dry_run else None
             return Merge("already_up_to_date", source, into, base, wanted.dry_run, changes=nothing, actor=wanted.actor)
         parted = next((v for v in (ours, theirs) if v.snapshot.commit == base), None) or self._view_at(base)
