@@ -192,7 +192,7 @@ class CursorRejected(InputError):
     """A text that is not a change cursor, or one that belongs to something else."""
 
     code = "cursor_rejected"
-    default_hint = "Start again: since=\"now\", since=\"beginning\", since=\"after:<commit>\", or from a new baseline."
+    default_hint = 'Start again: since="now", since="beginning", since="after:<commit>", or from a new baseline.'
 
 
 class NotFound(GraphError):

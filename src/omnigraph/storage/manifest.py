@@ -164,8 +164,12 @@ class Manifest:
 
     def load(self) -> ManifestState:
         """The newest state. When nothing changed since the last look, that costs one probe and reads nothing."""
+        if self.place.is_local:  # every query asks this, and two looks at a disk have nothing to translate
+            with self._lock:
+                if (known := self._unchanged()) is not None:
+                    return known
         with self._lock, translated(f"read the manifest {self.location}"):
-            if (known := self._unchanged()) is not None:
+            if not self.place.is_local and (known := self._unchanged()) is not None:
                 return known
             if self._dataset is None or not self._swapping.locked():
                 return self._look()

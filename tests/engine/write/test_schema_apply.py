@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.graphs import make_graph
+from tests.engine.graphs import Data, make_graph
 
 import omnigraph as og
 from omnigraph.engine.write import schema_apply
@@ -14,7 +14,7 @@ from omnigraph.engine.write import schema_apply
 PERSON = "node Person { name: String @key  age: I32?  status: enum(open, done)? }"
 KNOWS = "edge Knows: Person -> Person"
 SCHEMA = f"{PERSON}\n{KNOWS}\n"
-DATA = {
+DATA: Data = {
     "Person": [{"name": "a", "age": 1, "status": "open"}, {"name": "b", "age": 2}],
     "Knows": [{"src": "a", "dst": "b"}],
 }
