@@ -58,6 +58,12 @@ class Located(Protocol):
     def to_dict(self) -> dict[str, object]: ...
 
 
+class Listed(Protocol):
+    """One of the several things an error is about."""
+
+    def to_dict(self) -> dict[str, object]: ...
+
+
 class GraphError(Exception):
     """Base of every error raised by OmniGraph. Catch this to catch them all."""
 
@@ -183,9 +189,12 @@ class ValidationError(InputError):
     code = "validation_failed"
     default_hint = "Nothing was written. Fix the rows listed and run it again."
 
-    def __init__(self, message: str, *, violations: Sequence[object] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, violations: Sequence[Listed] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.violations = tuple(violations)
+
+    def to_dict(self) -> dict[str, object]:
+        return {**super().to_dict(), "violations": [v.to_dict() for v in self.violations]}
 
 
 class CursorRejected(InputError):
@@ -247,9 +256,12 @@ class MergeConflict(ConflictError):
     code = "merge_conflict"
     default_hint = "Preview with dry_run, then merge with a resolution."
 
-    def __init__(self, message: str, *, conflicts: Sequence[object] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, conflicts: Sequence[Listed] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
+
+    def to_dict(self) -> dict[str, object]:
+        return {**super().to_dict(), "conflicts": [c.to_dict() for c in self.conflicts]}
 
 
 class ResourceLimit(GraphError):

@@ -247,6 +247,9 @@ def test_all_violations_are_reported(graph: og.Graph) -> None:
     error = refused(graph, og.ValidationError, "30 violations (endpoint 30)", statements)
     assert isinstance(error, og.ValidationError)
     assert len(error.violations) == 30
+    listed = error.to_dict()["violations"]
+    assert isinstance(listed, list)
+    assert [v["value"] for v in listed] == [f"n{i}" for i in range(30)]
     assert "… and 10 more" in str(error)
 
 
