@@ -52,7 +52,6 @@ from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
 from omnigraph.engine.write.schema_apply import SchemaApplied, apply_schema, plan_schema
 from omnigraph.errors import PreconditionFailed, UsageError
-from omnigraph.model.arrow import arrow_type
 from omnigraph.model.times import duration
 from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Snapshot, Tag
 from omnigraph.storage.lineage import Commit
@@ -484,23 +483,15 @@ def _require_read(prepared: Prepared) -> None:
 
 
 def _result(prepared: Prepared, view: View, branch: str | None, at: str | None, parts: list[list[Vec]]) -> Result:
-    assert isinstance(prepared.query, lg.ReadQuery)
-    projections = prepared.query.projections
     return Result(
-        [p.column for p in projections],
-        [_type(p.expression) for p in projections],
+        prepared.columns,
+        prepared.types,
         parts,
         query_name=prepared.query.name,
         graph_commit_id=view.snapshot.commit,
         branch=None if at is not None else branch or MAIN,
         snapshot=at,
     )
-
-
-def _type(expression: lg.Expression) -> pa.DataType:
-    if isinstance(expression, lg.Entity) or expression.type is None:
-        return pa.string()
-    return arrow_type(expression.type)
 
 
 class Session:

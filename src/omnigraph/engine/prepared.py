@@ -6,6 +6,8 @@ from collections import OrderedDict
 from dataclasses import fields, is_dataclass
 from threading import Lock
 
+import pyarrow as pa
+
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog import lower as lw
 from omnigraph.catalog.catalog import Catalog
@@ -18,6 +20,7 @@ from omnigraph.errors import NotFound, UsageError
 from omnigraph.language import Source, parse_queries
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.gq.tree import QueryFile
+from omnigraph.model.arrow import arrow_type
 
 _KEPT = 512
 
@@ -30,6 +33,10 @@ class Prepared:
         self.catalog = catalog
         self.parameters = _parameters(query)
         """Parameters the query uses."""
+        returned = query.projections if isinstance(query, lg.ReadQuery) else ()
+        self.columns = [p.column for p in returned]
+        self.types = [_arrow_type(p.expression) for p in returned]
+        """What each column of the result holds."""
         self._planned: tuple[str, st.Plan] | None = None
 
     def plan(self, view: View) -> st.Plan:
@@ -94,6 +101,12 @@ def chosen(file: QueryFile, name: str | None):  # type: ignore[no-untyped-def]
         if query.name.text == name:
             return query
     raise NotFound(f"no query `{name}` in the text", hint=did_you_mean(name, names) or f"There are {', '.join(names)}.")
+
+
+def _arrow_type(expression: lg.Expression) -> pa.DataType:
+    if isinstance(expression, lg.Entity) or expression.type is None:
+        return pa.string()
+    return arrow_type(expression.type)
 
 
 def _parameters(value: object) -> tuple[lg.Parameter, ...]:
