@@ -13,7 +13,7 @@ import omnigraph as og
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine import reconcile
-from omnigraph.engine.reconcile import Reconciler, auto_optimize, declared_indexes, needed, optimize
+from omnigraph.engine.reconcile import Reconciler, declared_indexes, needed, optimize
 from omnigraph.engine.view import table_key
 from omnigraph.errors import UsageError
 from omnigraph.language import Source
@@ -251,16 +251,16 @@ def test_an_index_is_behind_by_rows_and_by_share(tmp_path: Path) -> None:
     assert late(graph) == ()  # not more than the bound
     add(graph, {"Doc": docs(20, 480)})
     assert late(graph) == ("Doc",)
-    report = auto_optimize(graph.store, graph.view().catalog)
-    assert report is not None
+    reconciler = Reconciler(graph.store)
+    report = reconciler.run("main", graph.view().catalog)
     assert [t.type for t in report.tables] == ["Doc"]
     assert late(graph) == ()
     add(graph, {"Doc": docs(500, 45)})
     assert late(graph) == ()  # more than 20 rows, less than a tenth
     add(graph, {"Doc": docs(545, 30)})
     assert late(graph) == ("Doc",)
-    assert auto_optimize(graph.store, graph.view().catalog) is not None
-    assert auto_optimize(graph.store, graph.view().catalog) is None
+    assert reconciler.run("main", graph.view().catalog).tables
+    assert not reconciler.run("main", graph.view().catalog).tables
 
 
 @pytest.mark.usefixtures("low_bound")

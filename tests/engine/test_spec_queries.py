@@ -8,26 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine import graphs
 from tests.engine.answers import difference
 from tests.engine.reference_search import mock_embedding
 from tests.engine.spec_cases import Case, cases, fixtures, written
 
 from omnigraph.errors import GraphError, ParameterError, TypeCheckError
 
-pytest.importorskip("omnigraph.engine.graph")
-graphs = pytest.importorskip("tests.engine.graphs")
-
 FIXTURES = fixtures()
 CASES = cases()
 TRAVERSALS = (None, "csr", "btree")
 
 Opened = Callable[[str, bool], Any]
-
-
-def build_indexes(graph: Any) -> None:
-    if not hasattr(graph, "optimize"):
-        pytest.skip("indexes cannot be built yet")
-    graph.optimize()
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +32,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
             fixture = FIXTURES[name]
             graph = graphs.make_graph(tmp_path_factory.mktemp(name), fixture.schema, fixture.data)
             if indexed:
-                build_indexes(graph)
+                graph.optimize()
             made[name, indexed] = graph
         return made[name, indexed]
 
@@ -104,7 +96,7 @@ def test_x15_the_models_must_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_x16_what_is_not_indexed_yet_is_found(tmp_path: Path) -> None:
     fixture = FIXTURES["search"]
     graph = graphs.make_graph(tmp_path, fixture.schema, fixture.data)
-    build_indexes(graph)
+    graph.optimize()
     late = {"slug": "late", "title": "Learning late", "body": "Zinc learning", "embedding": [0.1, 0.2, 0.3, 0.4]}
     graphs.add(graph, {"Doc": [{"id": "late", **late}]})
     text = "query q($q: String) { match { $d: Doc search($d.body, $q) } return { $d.slug } }"
@@ -120,6 +112,6 @@ def test_x17_the_order_is_global(tmp_path: Path, indexed: bool) -> None:
     rows = [{"id": slug, "slug": slug, "v": [place, 1.0]} for slug, place in places.items()]
     graph = graphs.make_graph(tmp_path, "node Doc { slug: String @key  v: Vector(2) @index }", {"Doc": rows})
     if indexed:
-        build_indexes(graph)
+        graph.optimize()
     query = "query q() { match { $d: Doc } return { $d.slug } order { nearest($d.v, [0, 1]) } limit 2500 }"
     assert slugs(graph, query) == sorted(places, key=places.__getitem__)[:2500]

@@ -10,7 +10,7 @@ Each table is a commit of its own. A maintenance commit voids nobody's write, an
 that one table. Building is incremental: rows that are covered are not indexed again.
 
 **When.** On demand (`optimize`), and by itself once an index is behind: more than `BEHIND_ROWS` rows and more than one in
-`BEHIND_SHARE` of them uncovered (`needed`, `auto_optimize`). Below that bound, reading through costs less than a
+`BEHIND_SHARE` of them uncovered (`needed`, `Reconciler`). Below that bound, reading through costs less than a
 commit would.
 
 **What** (`declared_indexes`):
@@ -34,7 +34,7 @@ from omnigraph.catalog.shape import Index, Key, Unique
 from omnigraph.engine.view import table_key
 from omnigraph.errors import GraphError, ReadSetChanged
 from omnigraph.storage.changes import Applied, TableState
-from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
+from omnigraph.storage.graph_store import GraphStore, Snapshot
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes, uncovered_rows
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.plan import PublishPlan, Replacement
@@ -268,9 +268,3 @@ class Reconciler:
         tried = self._tried.get(state.location) == state.pin
         self._tried[state.location] = state.pin
         return not tried
-
-
-def auto_optimize(store: GraphStore, catalog: Catalog, branch: str = MAIN) -> Optimized | None:
-    """Complete the indexes that are behind, if any; None if none is."""
-    late = needed(store, store.snapshot(branch), catalog)
-    return optimize(store, branch, catalog, types=late, pack=False) if late else None

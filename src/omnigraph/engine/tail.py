@@ -15,7 +15,7 @@ import numpy as np
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.lower import HELPER
 from omnigraph.engine.column import Array, Vec
-from omnigraph.engine.evaluate import Scope, constant, vector
+from omnigraph.engine.evaluate import Scope, vector
 from omnigraph.engine.frame import Binding, EdgeBinding, Frame, concat
 from omnigraph.engine.grouping import codes_of, combined, groups_of
 from omnigraph.engine.numbering import Numbers
@@ -23,12 +23,10 @@ from omnigraph.engine.operators.aggregate import aggregate
 from omnigraph.engine.ordering import order, sort_key, sort_keys
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.build import NAMELESS
+from omnigraph.engine.planning.render import expression_text
 from omnigraph.engine.run import Run
 from omnigraph.errors import QueryError
 from omnigraph.language.gq.tree import Direction
-
-DEFAULT_K = 60
-"""The constant of reciprocal rank fusion where the query gives none."""
 
 
 def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Vec]]:
@@ -158,8 +156,6 @@ def _result_column(tail: st.Tail, expression: lg.Expression) -> int:
                 return place
         elif projection.expression == expression:
             return place
-    from omnigraph.engine.planning.render import expression_text
-
     raise QueryError(
         f"`{expression_text(expression)}` is not a column of the result",
         hint="A query that groups is ordered by what it returns: add it to the return block, or use its alias.",
@@ -201,9 +197,7 @@ def _fused(plan: st.Plan, frame: Frame, run: Run) -> Frame:
     frame = frame.keep((frame.columns[first] >= 0) | (frame.columns[second] >= 0))
     if not frame.rows:
         return frame
-    given = DEFAULT_K if tail.fusion.k is None else constant(tail.fusion.k, run)
-    if not isinstance(given, int) or given <= 0:
-        raise QueryError("the k of `rrf` must be greater than zero")
+    given = run.search.rrf_k(tail.fusion)
     identity = _fused_variable(tail.fusion)
     nodes, place = np.unique(frame.columns[identity], return_inverse=True)
     score = np.zeros(len(nodes))

@@ -128,7 +128,8 @@ def test_every_form_gives_the_same_rows(tmp_path: Path, form: str) -> None:
 
 
 def test_pandas_and_polars(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     g = graph(tmp_path)
     frame = pandas.DataFrame({"name": ["a", "b"], "age": [1, None]})
     g.load({"Person": frame, "Knows": pandas.DataFrame({"from": ["a"], "to": ["b"], "since": [pandas.Timestamp("2024-01-01")]})})

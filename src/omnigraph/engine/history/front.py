@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.history.baseline import Baseline
 from omnigraph.engine.history.blocks import Block
@@ -15,17 +17,18 @@ from omnigraph.engine.view import View
 from omnigraph.storage.graph_store import MAIN
 
 
-class PastMethods:
-    """What a graph can say about its past, and do with it."""
+class PastMethods(ABC):
+    """What a graph can say about its past, and do with it. `Graph` has it, and gives it the two methods it needs."""
 
     past: Past
 
+    @abstractmethod
     def view(self, branch: str | None = None, at: str | None = None) -> View:
         """One coherent view."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _after_write(self, branch: str, catalog: Catalog) -> None:
-        raise NotImplementedError
+        """Something was committed to a branch."""
 
     def diff(self, before: str, after: str, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Diff:
         """What differs between two branches, tags or commits. What it costs follows what differs.

@@ -13,6 +13,7 @@ from itertools import count
 
 from omnigraph.catalog.catalog import NodeType, Property
 from omnigraph.engine.load.lines import CHUNK_BYTES, ByteSource
+from omnigraph.engine.load.values import Misfit, finite
 from omnigraph.model.times import date_days, datetime_ms
 from omnigraph.model.types import Scalar
 
@@ -80,8 +81,6 @@ def _reads_as(prop: Property, given: str, value: object) -> bool:
             return value in _numbers(given, datetime_ms)
         if scalar.is_integer:
             return int(given) == value
-        from omnigraph.engine.load.values import Misfit, finite
-
         try:
             return finite(scalar, float(given)) == value
         except Misfit:

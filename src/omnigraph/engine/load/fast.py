@@ -44,11 +44,17 @@ class Unsure(Exception):
     """Not an error: somebody else must look at these lines."""
 
 
+UNCERTAIN: Final = (Unsure, Misfit, KeyValueError, ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError)
+"""Why rows are not taken at once: what Arrow cannot read or convert (its errors are ValueErrors, or the two named here), what a
+column cannot hold, what cannot be part of an id. None of it is an answer: the exact path looks at the same rows again, one by
+one, and either takes them or says what is wrong with each."""
+
+
 def fast_rows(type_: Type, lines: pa.BinaryArray, types: Types, *, ascii_only: bool) -> pa.RecordBatch | None:
     """The rows of some lines of a type, or None when something about one of them is not certain."""
     try:
         return _rows(type_, lines, types, ascii_only)
-    except (Unsure, pa.ArrowInvalid, pa.ArrowNotImplementedError, Misfit, KeyValueError, ValueError):
+    except UNCERTAIN:
         return None
 
 

@@ -26,13 +26,12 @@ import pyarrow.parquet as pq
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.load.exact import NotARecord, Reader, check_rows, decode, plain_array
-from omnigraph.engine.load.fast import Unsure, dates, moments, stored_elements, stored_lists, stored_vectors
+from omnigraph.engine.load.fast import UNCERTAIN, Unsure, dates, moments, stored_elements, stored_lists, stored_vectors
 from omnigraph.engine.load.identity import ids_from_keys
 from omnigraph.engine.load.sources import Input
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, key_of, line_numbers
 from omnigraph.engine.load.values import Misfit, kind, stored_value
 from omnigraph.engine.write.violations import Violation
-from omnigraph.errors import KeyValueError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import PropertyType, Scalar
@@ -152,7 +151,7 @@ def _column_violations(type_: Type, names: list[str], file: str | None) -> list[
 def _halve(type_: Type, batch: pa.RecordBatch, numbers: Any, types: Types, text: bool, parts: list[Rows], reader: Reader) -> None:
     try:
         parts.append(Rows(type_, _typed(type_, batch, types, text), reader.file, numbers))
-    except (Unsure, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, Misfit, KeyValueError, ValueError):
+    except UNCERTAIN:
         if batch.num_rows > _FEW:
             middle = batch.num_rows // 2
             _halve(type_, batch.slice(0, middle), numbers[:middle], types, text, parts, reader)

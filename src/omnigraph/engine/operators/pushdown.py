@@ -10,7 +10,7 @@ from omnigraph.engine.evaluate import constant
 from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.run import Run
 from omnigraph.model.arrow import arrow_type
-from omnigraph.model.types import Scalar
+from omnigraph.model.types import INTEGER_RANGES, Scalar
 
 LEAST_ROWS = 50_000
 """Below this many nodes reading the column is as quick as asking the index."""
@@ -44,7 +44,5 @@ def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Ru
 
 
 def _fits(value: int, scalar: Scalar) -> bool:
-    from omnigraph.model.types import INTEGER_RANGES
-
     low, high = INTEGER_RANGES[scalar]
     return low <= value <= high

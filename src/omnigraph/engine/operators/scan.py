@@ -14,7 +14,7 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.column import Array, Vec
 from omnigraph.engine.evaluate import Scope, constant, holds
-from omnigraph.engine.frame import TYPE_SHIFT, Binding, Frame
+from omnigraph.engine.frame import TYPE_SHIFT, Binding, Frame, NodeBinding
 from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.operators.pushdown import selective_filter
@@ -85,7 +85,7 @@ def _all_of(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) -
 
 def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) -> Iterator[Numbers]:
     nodes = run.view.nodes(type_)
-    single: dict[str, Binding] = bindings if len(step.types) == 1 else {**bindings, step.variable: _one(type_)}
+    single: dict[str, Binding] = bindings if len(step.types) == 1 else {**bindings, step.variable: NodeBinding((type_,))}
     found = _through_index(step, nodes, run)
     if found is not None:
         frame = Frame(len(found), {step.variable: found})
@@ -108,12 +108,6 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
         if len(part):
             yield part
         start, size = stop, min(size * 4, MORSEL_ROWS)
-
-
-def _one(type_: str) -> Binding:
-    from omnigraph.engine.frame import NodeBinding
-
-    return NodeBinding((type_,))
 
 
 def _through_index(step: st.Scan, nodes: Nodes, run: Run) -> Numbers | None:

@@ -326,7 +326,7 @@ class Search:
             nodes, scores = known
             where = np.minimum(np.searchsorted(nodes, numbers), len(nodes) - 1)
             return _nullable(np.where(nodes[where] == numbers, scores[where], np.nan))
-        k = rrf_k(fusion, self._run)
+        k = self.rrf_k(fusion)
         found, there = np.zeros(scope.rows), np.zeros(scope.rows, np.bool_)
         for arm in (fusion.first, fusion.second):
             places = self.places(arm, scope)
@@ -337,6 +337,13 @@ class Search:
 
     # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def rrf_k(self, fusion: lg.Fusion) -> int:
+        """The constant of a fusion."""
+        given = DEFAULT_K if fusion.k is None else constant(fusion.k, self._run)
+        if not isinstance(given, int) or given <= 0:
+            raise QueryError("the k of `rrf` must be greater than zero")
+        return given
+
     @property
     def _memory(self) -> Any:
         return self._run.view.workspace.memory
@@ -344,14 +351,6 @@ class Search:
     def _note(self, text: str) -> None:
         if self._run.trace is not None:
             self._run.trace.note(text)
-
-
-def rrf_k(fusion: lg.Fusion, run: Run) -> int:
-    """The constant of a fusion."""
-    given = DEFAULT_K if fusion.k is None else constant(fusion.k, run)
-    if not isinstance(given, int) or given <= 0:
-        raise QueryError("the k of `rrf` must be greater than zero")
-    return given
 
 
 def _ranked_field(ranking: lg.Nearest | lg.Bm25) -> lg.PropertyValue:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.search.places import ordered
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[Any]]
 
@@ -130,6 +131,4 @@ def passing(
 
 def nearest_first(distances: Array, ids: Callable[[Numbers], pa.StringArray], best: int | None) -> Numbers:
     """The order of the smallest distances; equal ones by id."""
-    from omnigraph.engine.search.places import ordered
-
     return ordered(distances, ids, best, last_id_first=False)
