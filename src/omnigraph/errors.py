@@ -10,6 +10,8 @@
     │   └── UnsupportedChange       unsupported_change      the migration plan has a step that cannot be applied
     ├── InputError                  the request is well-formed, its values are not
     │   ├── UsageError              usage                   arguments that do not fit together
+    │   ├── ScopeError              scope                   no graph is addressed, or in a way that is of no use here
+    │   ├── NotConfirmed            not_confirmed           something that needs consent, and has none
     │   ├── ParameterError          parameter               a query parameter is missing or has the wrong type
     │   ├── MixedMutationError      mixed_mutation          insert/update and delete in one query
     │   ├── KeyValueError           key_value               a value that cannot be part of an entity id
@@ -158,6 +160,20 @@ class UsageError(InputError):
 
 class ParameterError(InputError):
     """A query parameter is missing or has the wrong type."""
+class ScopeError(InputError):
+    """No graph is addressed, or in a way that is of no use here."""
+
+    code = "scope"
+    default_hint = "Give the path or s3:// address of a graph, or --store, or --profile."
+
+
+class NotConfirmed(InputError):
+    """Something that cannot be undone, on a graph that others may use, was not consented to."""
+
+    code = "not_confirmed"
+    default_hint = "Nothing was done. Give --yes to consent."
+
+
 
     code = "parameter"
     default_hint = "Give every required parameter of the query, with the declared type."
@@ -251,6 +267,15 @@ class PreconditionFailed(ConflictError):
 
 
 class MergeConflict(ConflictError):
+    def __init__(self, message: str, *, expected: str | None = None, actual: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.expected = expected
+        self.actual = actual
+
+    def to_dict(self) -> dict[str, object]:
+        told = {"expected": self.expected, "actual": self.actual}
+        return {**super().to_dict(), "precondition_failure": {k: v for k, v in told.items() if v is not None}}
+
     """Both sides changed the same thing. `conflicts` lists each case."""
 
     code = "merge_conflict"
@@ -261,7 +286,7 @@ class MergeConflict(ConflictError):
         self.conflicts = tuple(conflicts)
 
     def to_dict(self) -> dict[str, object]:
-        return {**super().to_dict(), "conflicts": [c.to_dict() for c in self.conflicts]}
+        return {**super().to_dict(), "merge_conflicts": [c.to_dict() for c in self.conflicts]}
 
 
 class ResourceLimit(GraphError):

@@ -38,9 +38,10 @@ from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.runner import run as run_load
 from omnigraph.engine.load.sources import Source
 from omnigraph.engine.memory import MemoryUse
+from omnigraph.engine.looking import LookingMethods
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.parameters import Value, bind, require
-from omnigraph.engine.prepared import Prepared, PreparedQueries
+from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
 from omnigraph.engine.reconcile import Optimized, Reconciler, TableOutcome, optimize
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Run, Traversal
@@ -155,7 +156,18 @@ class Receipt:
     """None when nothing changed."""
 
 
-class Graph(PastMethods):
+    def to_dict(self) -> dict[str, Any]:
+        """The receipt as JSON-ready data."""
+        return {
+            "branch": self.branch,
+            "query_name": self.query_name,
+            "affected_nodes": self.affected_nodes,
+            "affected_edges": self.affected_edges,
+            "actor_id": self.actor,
+            "commit": None if self.commit is None else self.commit.to_dict(),
+        }
+
+class Graph(PastMethods, LookingMethods):
     """An open graph."""
 
     def __init__(self, store: GraphStore, *, memory: int = MEMORY_BUDGET, embedder: Embedder | None = None) -> None:
@@ -225,7 +237,7 @@ class Graph(PastMethods):
 
     def query(
         self,
-        source: str,
+        source: QueryText,
         params: Mapping[str, object] | None = None,
         *,
         name: str | None = None,
@@ -243,7 +255,7 @@ class Graph(PastMethods):
     def _query(
         self,
         view: View,
-        source: str,
+        source: QueryText,
         params: Mapping[str, object] | None,
         name: str | None,
         traversal: TraversalName | None,
@@ -262,7 +274,7 @@ class Graph(PastMethods):
 
     def stream(
         self,
-        source: str,
+        source: QueryText,
         params: Mapping[str, object] | None = None,
         *,
         name: str | None = None,
@@ -287,7 +299,7 @@ class Graph(PastMethods):
 
     def explain(
         self,
-        source: str,
+        source: QueryText,
         params: Mapping[str, object] | None = None,
         *,
         name: str | None = None,
@@ -330,7 +342,7 @@ class Graph(PastMethods):
     def _ready(
         self,
         view: View,
-        source: str,
+        source: QueryText,
         params: Mapping[str, object] | None,
         name: str | None,
         traversal: TraversalName | None,
@@ -359,7 +371,7 @@ class Graph(PastMethods):
 
     def mutate(
         self,
-        source: str,
+        source: QueryText,
         params: Mapping[str, object] | None = None,
         *,
         name: str | None = None,
@@ -374,7 +386,8 @@ class Graph(PastMethods):
         if not isinstance(prepared.query, lg.MutationQuery):
             raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
         if if_commit is not None and if_commit != view.snapshot.commit:
-            raise PreconditionFailed(f"branch `{branch}` is at {view.snapshot.commit}, not at {if_commit}")
+            now = view.snapshot.commit
+            raise PreconditionFailed(f"branch `{branch}` is at {now}, not at {if_commit}", expected=if_commit, actual=now)
         run = self._run(view, prepared, params, None, Budget())
         outcome = stage(prepared.query, run, self.store.ids)
         intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
@@ -470,12 +483,6 @@ class Graph(PastMethods):
         """Whether everything the graph refers to is there; `deep` looks at every retained commit."""
         return verify(self.store, deep=deep)
 
-    # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
-        """Commits of a branch, newest first."""
-        return self.store.commits(branch, limit)
-
 
 def _require_read(prepared: Prepared) -> None:
     if isinstance(prepared.query, lg.MutationQuery):
@@ -516,7 +523,7 @@ class Session:
 
     def query(
         self,
-        source: str,
+        source: QueryText,
         params: Mapping[str, object] | None = None,
         *,
         name: str | None = None,

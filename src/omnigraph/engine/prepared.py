@@ -22,6 +22,9 @@ from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.gq.tree import QueryFile
 from omnigraph.model.arrow import arrow_type
 
+QueryText = str | Source
+"""Queries as text, or as text with a name, which problems in it are told with."""
+
 _KEPT = 512
 
 
@@ -59,15 +62,16 @@ class PreparedQueries:
         self._known: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, text: str, name: str | None, schema: str, catalog: Catalog) -> Prepared:
+    def get(self, text: QueryText, name: str | None, schema: str, catalog: Catalog) -> Prepared:
         """One query of a text, checked against a schema."""
-        key = (text, name, schema)
+        source = text if isinstance(text, Source) else Source(text, "<query>")
+        key = (source.text, name, schema)
         with self._lock:
             found = self._known.get(key)
             if found is not None:
                 self._known.move_to_end(key)
                 return found
-        found = prepare(text, name, catalog)
+        found = prepare(source, name, catalog)
         with self._lock:
             self._known[key] = found
             while len(self._known) > _KEPT:
@@ -78,9 +82,8 @@ class PreparedQueries:
         return len(self._known)
 
 
-def prepare(text: str, name: str | None, catalog: Catalog) -> Prepared:
+def prepare(source: Source, name: str | None, catalog: Catalog) -> Prepared:
     """Parse and check one query of a text."""
-    source = Source(text, "<query>")
     tree = chosen(parse_queries(source), name)
     checked = check(catalog, tree, source)
     if isinstance(checked, lg.MutationQuery):

@@ -71,6 +71,25 @@ class Commit:
     def parents(self) -> tuple[str, ...]:
         return tuple(p for p in (self.parent, self.merged_parent) if p is not None)
 
+    @property
+    def number(self) -> int:
+        """Position along the first parents, from 1: what people and programs are told."""
+        return self.seq + 1
+
+    def to_dict(self) -> dict[str, str | int | None]:
+        """The commit as JSON-ready data. A commit of the main branch names no branch."""
+        return {
+            "graph_commit_id": self.id,
+            "graph_branch": None if self.branch == "main" else self.branch,
+            "graph_manifest_version": self.number,
+            "parent_commit_id": self.parent,
+            "merged_parent_commit_id": self.merged_parent,
+            "actor_id": self.actor,
+            "created_at": self.created_at,
+            "operation": self.operation,
+            "message": self.message,
+        }
+
 
 def ancestors(commit: str, parents_of: ParentsOf) -> dict[str, int]:
     """Every ancestor of a commit, itself included, with its least distance."""

@@ -235,7 +235,9 @@ class Publisher:
             raise NotFound(f"branch `{self.branch}` was deleted", hint="Create it again, or write to another branch.")
         if plan.expected_head is not None and plan.expected_head != state.head.commit:
             raise PreconditionFailed(
-                f"branch `{self.branch}` is at {state.head.commit}, not at {plan.expected_head}: somebody committed in between"
+                f"branch `{self.branch}` is at {state.head.commit}, not at {plan.expected_head}: somebody committed in between",
+                expected=plan.expected_head,
+                actual=state.head.commit,
             )
         _check_age(plan)
         between = [] if plan.base == state.head.commit else self._since(plan.base, state)

@@ -142,7 +142,7 @@ def test_as_data(graph: og.Graph) -> None:
     upsert(graph, "Knows", [{"id": "k1", "src": "Alice", "dst": "Carol"}], "work")
     data = graph.diff("main", "work").to_dict()
     assert data["stats"] == {"inserts": 0, "updates": 1, "deletes": 0, "types_affected": ["Knows"]}
-    assert (data["from_graph_manifest_version"], data["to_graph_manifest_version"]) == (1, 2)
+    assert (data["from_graph_manifest_version"], data["to_graph_manifest_version"]) == (2, 3)
     (change,) = data["changes"]
     assert change["endpoints"] == {"src": "Alice", "dst": "Carol"}
     assert (change["kind"], change["type_name"], change["id"], change["op"]) == ("edge", "Knows", "k1", "update")

@@ -73,7 +73,7 @@ class Past:
         keys = [key for key, type_ in every.items() if chosen.wants(type_)]
         deltas = [chosen.applied(delta) for delta in self.deltas.between(old, new, keys)]
         pins = {every[key].name: state.pin for key, state in new.snapshot.tables.items() if key in every}
-        ends = [End(name, v.snapshot.commit, self.log.get(v.snapshot.commit).seq) for name, v in ((before, old), (after, new))]
+        ends = [End(name, v.snapshot.commit, self.log.get(v.snapshot.commit).number) for name, v in ((before, old), (after, new))]
         return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins)
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,156 @@
+"""The part of the front door that looks at a graph from outside: a commit by id, what stands where, the bytes of a Blob."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.history.changes import KINDS, Kind
+from omnigraph.engine.view import View, table_key
+from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
+from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
+from omnigraph.storage.graph_store import MAIN, GraphStore
+from omnigraph.storage.lineage import Commit
+from omnigraph.storage.rows import images
+
+
+@dataclass(frozen=True, slots=True)
+class TypeState:
+    """Where the entities of a type stand at a commit."""
+
+    kind: Kind
+    name: str
+    path: str
+    version: int
+    """The pinned version: another one whenever an entity of the type changed."""
+    entities: int
+    pieces: int
+
+    @property
+    def type_key(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSnapshot:
+    """A graph at a commit, type by type."""
+
+    branch: str
+    commit: str
+    number: int
+    """How many commits there are along the first parents."""
+    types: tuple[TypeState, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The snapshot as JSON-ready data."""
+        return {
+            "graph_branch": self.branch,
+            "graph_manifest_version": self.number,
+            "internal_schema_version": INTERNAL_SCHEMA_VERSION,
+            "graph_commit_id": self.commit,
+            "datasets": [
+                {
+                    "entity_kind": t.kind,
+                    "type_name": t.name,
+                    "dataset_path": t.path,
+                    "published_dataset_version": t.version,
+                    "native_dataset_branch": None,
+                    "entity_count": t.entities,
+                }
+                for t in self.types
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """The bytes of one Blob property, and what they are called."""
+
+    entity: Kind
+    type: str
+    id: str
+    property_name: str
+    data: bytes
+    commit: str
+    """The commit they were read from."""
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    @property
+    def etag(self) -> str:
+        """Equal bytes, equal tag."""
+        return f'"{hashlib.sha256(self.data).hexdigest()}"'
+
+
+class LookingMethods(ABC):
+    """What a graph shows of itself. `Graph` has it, and gives it what it needs."""
+
+    store: GraphStore
+
+    @abstractmethod
+    def view(self, branch: str | None = None, at: str | None = None) -> View:
+        """One coherent view."""
+
+    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
+        """Commits of a branch, newest first."""
+        return self.store.commits(branch, limit)
+
+    def commit(self, commit: str) -> Commit:
+        """A commit by id."""
+        try:
+            return self.store.commit(commit)
+        except HistoryReclaimed:
+            raise NotFound(f"commit '{commit}' not found", hint="The commits of a branch are listed newest first.") from None
+
+    def snapshot(self, branch: str | None = None, at: str | None = None) -> GraphSnapshot:
+        """What stands where at the newest commit of a branch, or at a commit or tag."""
+        view = self.view(branch, at)
+        states = view.snapshot.tables
+        types: list[EdgeType | NodeType] = [e for _, e in sorted(view.catalog.edges.items())]
+        types += [n for _, n in sorted(view.catalog.nodes.items())]
+        found = []
+        for type_ in types:
+            kind: Kind = "edge" if isinstance(type_, EdgeType) else "node"
+            state = states[table_key(type_)]
+            found.append(TypeState(kind, type_.name, state.location, state.pin, state.rows, state.fragments))
+        number = self.commit(view.snapshot.commit).number
+        return GraphSnapshot(view.snapshot.branch, view.snapshot.commit, number, tuple(found))
+
+    def blob(
+        self,
+        entity: Literal["node", "edge"],
+        type: str,
+        id: str,
+        property: str,
+        *,
+        branch: str | None = None,
+        at: str | None = None,
+    ) -> Blob:
+        """The bytes of a Blob property of one node or edge."""
+        view = self.view(branch, at)
+        if entity not in KINDS:
+            raise UsageError(f"invalid Blob selector: `{entity}` is neither node nor edge")
+        types: dict[str, Any] = dict(view.catalog.nodes if entity == "node" else view.catalog.edges)
+        found = types.get(type)
+        if found is None:
+            raise UsageError(f"invalid Blob selector: no {entity} type `{type}`", hint=_near(type, types))
+        prop = found.properties.get(property)
+        if prop is None or not prop.type.is_blob:
+            blobs = [name for name, p in found.properties.items() if p.type.is_blob]
+            what = "no Blob" if prop is not None else f"not a property of {type}"
+            raise UsageError(f"invalid Blob selector: `{property}` is {what}", hint=_near(property, blobs))
+        stored = view.nodes(type).stored if entity == "node" else view.edges(type).stored
+        values = images(stored.table, [id])[property].to_pylist()
+        if not values or values[0] is None:
+            raise NotFound("Blob cell not found", hint=f"{type} {id} does not exist, or its {property} is null.")
+        return Blob(entity, type, id, property, values[0], view.snapshot.commit)
+
+
+def _near(name: str, known: Any) -> str:
+    return did_you_mean(name, known) or (f"There are {', '.join(sorted(known))}." if known else "It has none.")
