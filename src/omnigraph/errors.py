@@ -33,7 +33,9 @@
     │   ├── SchemaBoundary          schema_boundary         the schema is another one on the two sides
     │   └── ChangeFeedGap           change_feed_gap         cleanup removed what a reader has not read yet
     ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
-    └── StorageError                storage_error           the store failed or holds something unexpected
+    ├── StorageError                storage_error           the store failed or holds something unexpected
+    ├── SparkUnavailable            spark_unavailable       Spark could not be started or reached
+    └── TaskFailed                  task_failed             a distributed task failed, and went on failing
 
 A leaf carries three things a program can rely on: a stable `code`, a `hint` for the person (what to do next), and `retryable`
 (the same call may succeed later without any change). `EXIT_CODES` maps codes to process exit codes; everything not listed
@@ -158,8 +160,6 @@ class UsageError(InputError):
     default_hint = "See `--help`."
 
 
-class ParameterError(InputError):
-    """A query parameter is missing or has the wrong type."""
 class ScopeError(InputError):
     """No graph is addressed, or in a way that is of no use here."""
 
@@ -174,6 +174,8 @@ class NotConfirmed(InputError):
     default_hint = "Nothing was done. Give --yes to consent."
 
 
+class ParameterError(InputError):
+    """A query parameter is missing or has the wrong type."""
 
     code = "parameter"
     default_hint = "Give every required parameter of the query, with the declared type."
@@ -265,8 +267,6 @@ class PreconditionFailed(ConflictError):
     code = "precondition_failed"
     default_hint = "Read the branch again, decide anew, and pass the commit you read."
 
-
-class MergeConflict(ConflictError):
     def __init__(self, message: str, *, expected: str | None = None, actual: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.expected = expected
@@ -276,6 +276,8 @@ class MergeConflict(ConflictError):
         told = {"expected": self.expected, "actual": self.actual}
         return {**super().to_dict(), "precondition_failure": {k: v for k, v in told.items() if v is not None}}
 
+
+class MergeConflict(ConflictError):
     """Both sides changed the same thing. `conflicts` lists each case."""
 
     code = "merge_conflict"
@@ -367,6 +369,21 @@ class StorageError(GraphError):
     code = "storage_error"
     retryable = True
     default_hint = "Check that the store is reachable, then retry."
+
+
+class SparkUnavailable(GraphError):
+    """Spark could not be started or reached. The message says what was tried."""
+
+    code = "spark_unavailable"
+    default_hint = "Install it (pip install 'omnigraph[spark]'), or use the local engine."
+
+
+class TaskFailed(GraphError):
+    """A distributed task failed, also when it was tried again."""
+
+    code = "task_failed"
+    retryable = True
+    default_hint = "Nothing was changed. The message says what one task met; docs/guide/pipeline.md lists causes."
 
 
 EXIT_CODES: Mapping[str, int] = {

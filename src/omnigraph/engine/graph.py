@@ -37,8 +37,8 @@ from omnigraph.engine.load.request import asked
 from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.runner import run as run_load
 from omnigraph.engine.load.sources import Source
-from omnigraph.engine.memory import MemoryUse
 from omnigraph.engine.looking import LookingMethods
+from omnigraph.engine.memory import MemoryUse
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.parameters import Value, bind, require
 from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
@@ -155,7 +155,6 @@ class Receipt:
     commit: Commit | None
     """None when nothing changed."""
 
-
     def to_dict(self) -> dict[str, Any]:
         """The receipt as JSON-ready data."""
         return {
@@ -166,6 +165,7 @@ class Receipt:
             "actor_id": self.actor,
             "commit": None if self.commit is None else self.commit.to_dict(),
         }
+
 
 class Graph(PastMethods, LookingMethods):
     """An open graph."""
