@@ -25,6 +25,7 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.migration import MigrationPlan
 from omnigraph.embedding import Embedder
+from omnigraph.engine.analytics import Analytics, Local, Measured
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Vec
 from omnigraph.engine.estimate import estimates
@@ -179,6 +180,7 @@ class Graph(PastMethods, LookingMethods):
         self.past = Past(self.workspace, self.view, self._catalog)
         self.branches = Branches(self)
         self.tags = Tags(self)
+        self.analytics: Analytics[Measured] = Analytics(self.view, Local(self.workspace, self._after_write))
         self._prepared = PreparedQueries()
         self._views: OrderedDict[str, View] = OrderedDict()
         self._catalogs: dict[str, Catalog] = {}

@@ -25,6 +25,9 @@ from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.names import deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
 
+SCANNED_IMAGES = 8_192
+"""Complete rows that are read at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -116,6 +119,17 @@ def images(table: Table, ids: Sequence[str]) -> pa.Table:
             where = pc.field("id").isin(wanted[at : at + LOOKUP_BATCH])
             parts.append(table.dataset.scanner(filter=where, prefilter=True, blob_handling="all_binary").to_table())
     return pa.concat_tables(parts) if parts else table.schema.empty_table()
+
+
+def scan_images(
+    table: Table, columns: Sequence[str] | None = None, *, batch_rows: int = SCANNED_IMAGES
+) -> Iterator[pa.RecordBatch]:
+    """Complete rows, or some of their columns, in row order, blobs as bytes."""
+    names = None if columns is None else list(columns)
+    with translated(f"read {table.location}"):
+        yield from table.dataset.scanner(
+            columns=names, scan_in_order=True, blob_handling="all_binary", batch_size=batch_rows
+        ).to_batches()
 
 
 def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,15 @@
+"""Measures of a graph: degree, PageRank, components, communities, triangles, and what is near.
+
+scope        which node and edge types are looked at
+network      these as numbers
+measures     the algorithms, on numbers
+algorithms   the same as questions, for any runner
+local        the runner in memory
+written      values as a property of the nodes
+front        `g.analytics`
+"""
+
+from omnigraph.engine.analytics.front import Analytics
+from omnigraph.engine.analytics.local import Local, Measured
+
+__all__ = ["Analytics", "Local", "Measured"]
