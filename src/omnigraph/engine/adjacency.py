@@ -31,6 +31,9 @@ _MANY_ROWS = 4_096
 _ROWS_PER_SOURCE = 32
 """From this many rows per source on, marking all its neighbours beats searching among them."""
 
+_FEW_NUMBERS = 256
+"""Sorting this many takes no longer than finding out whether there is a better way."""
+
 _MARKS = 4 << 20
 """Bytes of marks at a time: they should stay in the cache of the processor."""
 
@@ -133,8 +136,7 @@ class Adjacency:
         """Distinct neighbours of a set of nodes, ascending."""
         if len(sources) == 1:
             return self.of(int(sources[0])).astype(np.int64)
-        _, targets = self.expand(sources)
-        return distinct(targets, None)
+        return distinct(self.neighbours[_all_places(self.starts, sources)])
 
 
 @dataclass(frozen=True)
@@ -182,10 +184,14 @@ def both_ways(out: Adjacency, in_: Adjacency) -> Adjacency:
     return build(np.concatenate(sources), np.concatenate([out.neighbours, in_.neighbours]), nodes)
 
 
-def distinct(numbers: Array, nodes: int | None) -> Numbers:
-    """Distinct numbers, ascending. With many of them a bitmap over all nodes beats sorting."""
-    if nodes is not None and len(numbers) > nodes >> 4:
-        seen = np.zeros(nodes, np.bool_)
+_BITMAP_SHARE = 24
+"""With more than one number in this many places, a bitmap beats sorting."""
+
+
+def distinct(numbers: Array) -> Numbers:
+    """Distinct numbers, ascending, none of them negative."""
+    if len(numbers) > _FEW_NUMBERS and (top := int(numbers.max()) + 1) <= _BITMAP_SHARE * len(numbers):
+        seen = np.zeros(top, np.bool_)
         seen[numbers] = True
         return np.flatnonzero(seen)
     return each_once(numbers).astype(np.int64)
@@ -231,8 +237,18 @@ def _places(starts: Array, sources: Numbers) -> tuple[Numbers, Numbers]:
     if len(sources) == 1:
         return np.zeros(int(high[0] - low[0]), np.int64), np.arange(low[0], high[0])
     counts = high - low
-    total = int(counts.sum())
-    rows = np.repeat(np.arange(len(sources)), counts)
-    ends = np.cumsum(counts)
-    places = np.arange(total) + np.repeat(low - (ends - counts), counts)
-    return rows, places
+    return np.arange(len(sources)).repeat(counts), _ranges(low, counts)
+
+
+def _all_places(starts: Array, sources: Numbers) -> Numbers:
+    """The places alone."""
+    low, high = _bounds(starts, sources)
+    return _ranges(low, high - low)
+
+
+def _ranges(low: Numbers, counts: Numbers) -> Numbers:
+    """Some consecutive numbers from each of several on."""
+    ends = counts.cumsum()
+    places: Numbers = (low - ends + counts).repeat(counts)
+    places += np.arange(len(places))
+    return places

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.numbering import Numbers, has_nobody
+from omnigraph.engine.texts import FEW, Texts
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Array = np.ndarray[tuple[int], np.dtype[Any]]
@@ -39,9 +40,9 @@ def _physical(type_: pa.DataType) -> pa.DataType:
     return pa.int64() if pa.types.is_timestamp(type_) else type_
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Vec:
-    """One value per row. `plain` or `arrow` is set, not both."""
+    """One value per row. `plain` or `arrow` is set, not both. Never changed once made."""
 
     type: pa.DataType
     plain: Array | None = None
@@ -71,6 +72,8 @@ class Vec:
 
     def take(self, rows: Numbers, *, complete: bool = False) -> Vec:
         """Values of some rows; row -1 has none. `complete`: there is no such row."""
+        if self.plain is not None and self.valid is None and complete:
+            return Vec(self.type, self.plain[rows])
         missing = rows < 0 if not complete and has_nobody(rows) else None
         if self.plain is not None:
             if missing is not None and len(self.plain) == 0:
@@ -82,8 +85,6 @@ class Vec:
         assert self.arrow is not None
         if missing is None and len(rows) == 1:
             return Vec(self.type, arrow=self.arrow.slice(rows[0], 1))
-        if missing is None and len(rows) <= FEW_TEXTS and pa.types.is_string(self.type):
-            return Vec(self.type, arrow=few_texts(self.arrow, rows))
         return Vec(self.type, arrow=self.arrow.take(pa.array(rows, mask=missing)))
 
     def slice(self, start: int, stop: int) -> Vec:
@@ -124,13 +125,30 @@ def _zero(type_: pa.DataType) -> pa.Scalar:
     return pa.scalar(0, _physical(type_)).cast(type_)
 
 
-FEW_TEXTS = 24
-"""Texts that are fetched one by one: Arrow's `take` costs as much before it fetches the first."""
+TEXT = pa.string()
 
 
-def few_texts(texts: pa.StringArray, rows: Numbers) -> pa.StringArray:
-    """Some texts of a column, in the order asked for."""
-    return pa.array([texts[row].as_py() for row in rows.tolist()], pa.string())
+class FewTexts(Vec):
+    """Texts that are plain Python already, and Arrow only if somebody asks."""
+
+    __slots__ = ("_texts",)
+    _texts: list[Any]
+
+    def __init__(self, texts: list[str | None]) -> None:
+        self.type = TEXT
+        self.plain = None
+        self.valid = None
+        self._texts = texts
+
+    @property
+    def arrow(self) -> pa.Array:  # type: ignore[override]
+        return pa.array(self._texts, TEXT)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def to_pylist(self) -> list[Any]:
+        return self._texts
 
 
 class Column:
@@ -141,6 +159,7 @@ class Column:
         self.identity = identity
         """Which column of its table it is, whatever it is called."""
         self.vec = Vec.of(arrow)
+        self.texts = Texts(arrow) if pa.types.is_string(arrow.type) else None
 
     def __len__(self) -> int:
         return len(self.arrow)
@@ -152,6 +171,8 @@ class Column:
 
     def take(self, rows: Numbers, *, complete: bool = False) -> Vec:
         """Values of some rows; row -1 has none. `complete`: there is no such row."""
+        if complete and self.texts is not None and len(rows) <= FEW:
+            return FewTexts(self.texts.at(rows.tolist()))
         return self.vec.take(rows, complete=complete)
 
     @cached_property

@@ -60,6 +60,7 @@ class Edges:
         self._memory = memory
         self._saved = saved
         self._asked_saved: set[HopDirection] = set()
+        self._keys: dict[tuple[str, HopDirection], tuple[str, int, str, str]] = {}
         self._lock = RLock()
         self.built = 0
         """Adjacencies built for this pin."""
@@ -228,7 +229,10 @@ class Edges:
         return Vec.of(found).take(where)
 
     def _key(self, what: str, direction: HopDirection) -> tuple[str, int, str, str]:
-        return (self.stored.location, self.stored.pin, what, direction.value)
+        found = self._keys.get((what, direction))
+        if found is None:
+            found = self._keys[what, direction] = (self.stored.location, self.stored.pin, what, direction.value)
+        return found
 
 
 def _more_than(ends: Array) -> int:

@@ -28,6 +28,9 @@ def _after(step: st.Step, rows: float, view: View, found: dict[int, float]) -> f
             return rows * (min(nodes, min(caps)) if caps else nodes)
         case st.Lookup():
             return rows
+        case st.Reach(_, _, hop, conditions):
+            nodes = view.nodes(hop.target_type).count
+            return min(rows * degree(hop, view), nodes) * selectivity(conditions)
         case st.Expand(_, _, hop, conditions):
             reached = 0.0
             for length in range(hop.minimum, hop.maximum + 1):

@@ -16,6 +16,7 @@ from omnigraph.catalog import logical as lg
 from omnigraph.engine.column import Array, Mask, Vec, concat, nulls
 from omnigraph.engine.compare import Operand, among, compare
 from omnigraph.engine.frame import TYPE_LOW, TYPE_SHIFT, Binding, EdgeBinding, Frame
+from omnigraph.engine.nodes import Located
 from omnigraph.engine.parameters import Value, require, temporal
 from omnigraph.errors import QueryError
 from omnigraph.model.arrow import arrow_type
@@ -28,23 +29,28 @@ if TYPE_CHECKING:
 class Scope:
     """The variables of some rows."""
 
-    __slots__ = ("bindings", "frame", "rows", "run")
+    __slots__ = ("_located", "bindings", "frame", "rows", "run")
 
     def __init__(self, run: Run, frame: Frame, bindings: dict[str, Binding]) -> None:
         self.run = run
         self.frame = frame
         self.bindings = bindings
         self.rows = frame.rows
+        self._located: dict[str, Located] = {}
 
     def property(self, variable: str, name: str) -> Vec:
         """A property of a variable, for every row."""
+        located = self._located.get(variable)
+        if located is not None:
+            return located.values(name)
         column = self.frame.columns[variable]
         binding = self.bindings[variable]
         view = self.run.view
         if isinstance(binding, EdgeBinding):
             return view.edges(binding.edge).values(column, name)
         if len(binding.types) == 1:
-            return view.nodes(binding.types[0]).values(column, name)
+            located = self._located[variable] = view.nodes(binding.types[0]).located(column)
+            return located.values(name)
         return self._across(column, binding.types, lambda type_, numbers: view.nodes(type_).values(numbers, name))
 
     def ids(self, variable: str) -> Vec:
@@ -55,8 +61,8 @@ class Scope:
         if isinstance(binding, EdgeBinding):
             return view.edges(binding.edge).values(column, "id")
         if len(binding.types) == 1:
-            return Vec(pa.string(), arrow=view.nodes(binding.types[0]).ids(column))
-        return self._across(column, binding.types, lambda t, numbers: Vec(pa.string(), arrow=view.nodes(t).ids(numbers)))
+            return view.nodes(binding.types[0]).names(column)
+        return self._across(column, binding.types, lambda t, numbers: view.nodes(t).names(numbers))
 
     def nodes_of(self, variable: str, type_: str) -> Array:
         """Numbers of a variable as nodes of one type; nobody where it stands for another type."""
@@ -123,6 +129,8 @@ def literal(found: lg.ConstantItem | tuple[lg.ConstantItem, ...], type_: Propert
 
 def vector(expression: lg.Expression, scope: Scope) -> Vec:
     """An expression as a column."""
+    if isinstance(expression, lg.PropertyValue):
+        return scope.property(expression.variable, expression.property)
     found = value(expression, scope)
     if isinstance(found, Vec):
         return found

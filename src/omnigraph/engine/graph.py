@@ -217,10 +217,9 @@ class Graph(PastMethods, LookingMethods):
             snapshot = self.store.snapshot_at(at)
         else:
             snapshot = self.store.snapshot(MAIN if branch is None else branch)
-        with self._lock:
-            found = self._views.get(snapshot.commit)
-            if found is not None:
-                return found
+        found = self._views.get(snapshot.commit)
+        if found is not None:
+            return found
         made = View(self.workspace, snapshot, self._catalog(snapshot))
         with self._lock:
             found = self._views.setdefault(snapshot.commit, made)
@@ -366,8 +365,7 @@ class Graph(PastMethods, LookingMethods):
         for parameter in prepared.parameters:
             require(values, parameter)
         mode = Traversal.AUTO if traversal is None else Traversal(traversal)
-        now = self.store.clock.now()
-        return Run(view, values, int(now.timestamp() * 1000), budget, mode, embedder=self.embedder)
+        return Run(view, values, self.store.clock, budget, mode, embedder=self.embedder)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import NodeType
-from omnigraph.engine.column import Array, Column, Vec
+from omnigraph.engine.column import TEXT, Array, Column, FewTexts, Vec
 from omnigraph.engine.numbering import NOBODY, Numbering, Numbers, has_nobody
 from omnigraph.engine.saved import LEAST_ROWS, Saved
 from omnigraph.engine.stored import Stored, fetch_cost
@@ -62,7 +62,7 @@ class Nodes:
         self.stored = stored
         self.numbering = numbering
         only_key = type_.key[0] if len(type_.key) == 1 else None
-        self._id_property = only_key.name if only_key is not None and only_key.type.is_string else "id"
+        self.id_property = only_key.name if only_key is not None and only_key.type.is_string else "id"
         """The property that is the id: the key, if it is one text."""
         self._saved = saved
         self._rows: Rows | None = stored.derived.get("rows")
@@ -180,29 +180,31 @@ class Nodes:
         """Ids of nodes; null for `NOBODY`."""
         return self.numbering.ids(numbers)
 
+    def names(self, numbers: Numbers) -> Vec:
+        """Ids of nodes as a column of results."""
+        few = self.numbering.few_ids(numbers)
+        return Vec(TEXT, arrow=self.ids(numbers)) if few is None else FewTexts(few)
+
     # ── properties ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def values(self, numbers: Numbers, name: str) -> Vec:
         """A property of some nodes."""
-        if name == self._id_property or name == "id":
-            return Vec(pa.string(), arrow=self.ids(numbers))
+        return self.located(numbers).values(name)
+
+    def located(self, numbers: Numbers) -> Located:
+        """Some nodes whose properties are wanted: where they stand is found out once for all of them."""
+        return Located(self, numbers)
+
+    def rows_of(self, numbers: Numbers) -> Numbers | None:
+        """Where some nodes stand; None where they are better looked up."""
         if self._rows is None:
             if self._prefers_lookup(len(numbers)):
-                return self._looked_up(numbers, name)
+                return None
             self.load()
         assert self._rows is not None
-        rows = self._rows.of(numbers)
-        present = rows if rows is numbers or not has_nobody(rows) else rows[rows >= 0]
-        found = self.stored.values(name, present)
-        if isinstance(found, Column):
-            return found.take(rows, complete=present is rows)
-        if present is rows:
-            return Vec.of(found)
-        where = np.full(len(rows), NOBODY)
-        where[rows >= 0] = np.arange(len(present))
-        return Vec.of(found).take(where)
+        return self._rows.of(numbers)
 
-    def _looked_up(self, numbers: Numbers, name: str) -> Vec:
+    def looked_up(self, numbers: Numbers, name: str) -> Vec:
         type_ = arrow_type(self.type.properties[name].type)
         wanted = np.unique(numbers[numbers >= 0])
         self.stored.spent += fetch_cost(len(wanted))
@@ -216,6 +218,39 @@ class Nodes:
         places = order[where]
         missing = known[places] != numbers
         return Vec.of(rows[name].combine_chunks()).take(np.where(missing, NOBODY, places))
+
+
+class Located:
+    """Some nodes of one type, and the rows they stand in once somebody asked."""
+
+    __slots__ = ("_complete", "_nodes", "_numbers", "_rows")
+
+    def __init__(self, nodes: Nodes, numbers: Numbers) -> None:
+        self._nodes = nodes
+        self._numbers = numbers
+        self._rows: Numbers | None = None
+        self._complete = False
+
+    def values(self, name: str) -> Vec:
+        """A property of these nodes."""
+        nodes = self._nodes
+        if name == nodes.id_property or name == "id":
+            return nodes.names(self._numbers)
+        rows = self._rows
+        if rows is None:
+            rows = self._rows = nodes.rows_of(self._numbers)
+            if rows is None:
+                return nodes.looked_up(self._numbers, name)
+            self._complete = not has_nobody(rows)
+        present = rows if self._complete else rows[rows >= 0]
+        found = nodes.stored.values(name, present)
+        if isinstance(found, Column):
+            return found.take(rows, complete=self._complete)
+        if self._complete:
+            return Vec.of(found)
+        where = np.full(len(rows), NOBODY)
+        where[rows >= 0] = np.arange(len(present))
+        return Vec.of(found).take(where)
 
 
 def _rows(numbers: Numbers) -> Rows:

@@ -19,6 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.texts import FEW, Texts
+
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 NOBODY = -1
@@ -26,7 +28,6 @@ NOBODY = -1
 
 _FEW = 128
 _ASKED = 65_536
-_FEW_IDS = 24
 _LATE_SHARE = 8
 _LATE_LEAST = 4_096
 _EMPTY = pa.array([], pa.string())
@@ -70,10 +71,8 @@ class _Base:
     """Ids in number order, and how to find one of them. Never changes."""
 
     def __init__(self, ids: pa.StringArray, order: Numbers | None = None) -> None:
-        self.ids = pa.concat_arrays([ids]) if ids.offset else ids
-        _, offsets, data = self.ids.buffers()
-        self._offsets = memoryview(offsets).cast("i") if offsets is not None else memoryview(b"")
-        self._data = memoryview(data) if data is not None else memoryview(b"")
+        self.ids = ids
+        self.texts = Texts(ids)
         self._order: memoryview | None = None if order is None else memoryview(order)  # type: ignore[arg-type]
 
     @property
@@ -92,19 +91,18 @@ class _Base:
             return NOBODY
         order = self.order
         wanted = id_.encode()
-        offsets, data = self._offsets, self._data
+        text = self.texts.bytes_at
         low, high = 0, len(order)
         while low < high:
             middle = (low + high) >> 1
-            at = order[middle]
-            if data[offsets[at] : offsets[at + 1]].tobytes() < wanted:
+            if text(order[middle]) < wanted:
                 low = middle + 1
             else:
                 high = middle
         if low == len(order):
             return NOBODY
         at = order[low]
-        return int(at) if data[offsets[at] : offsets[at + 1]].tobytes() == wanted else NOBODY
+        return int(at) if text(at) == wanted else NOBODY
 
 
 class Numbering:
@@ -189,12 +187,16 @@ class Numbering:
         """Ids of numbers; null for `NOBODY`."""
         if has_nobody(numbers):
             return self.all().take(pa.array(numbers, mask=numbers < 0))
-        known = self.all()
-        if len(numbers) == 1:
-            return known.slice(numbers[0], 1)
-        if len(numbers) <= _FEW_IDS:
-            return pa.array([known[number].as_py() for number in numbers.tolist()], pa.string())
-        return known.take(pa.array(numbers))
+        return self.all().take(pa.array(numbers))
+
+    def few_ids(self, numbers: Numbers) -> list[str | None] | None:
+        """Ids of a few numbers as plain texts; None where that is not the better way."""
+        base = self._base
+        if len(numbers) > FEW:
+            return None
+        wanted = numbers.tolist()
+        known = len(base.ids)
+        return base.texts.at(wanted) if all(0 <= number < known for number in wanted) else None
 
     def all(self) -> pa.StringArray:
         """Every id, by number."""

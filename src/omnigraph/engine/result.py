@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -51,6 +50,7 @@ class Result:
         self.snapshot = snapshot
         self._types = list(types)
         self._parts = parts
+        self._rows: list[dict[str, Any]] | None = None
 
     def __len__(self) -> int:
         return sum(len(part[0]) for part in self._parts if part)
@@ -59,9 +59,14 @@ class Result:
     def row_count(self) -> int:
         return len(self)
 
-    @cached_property
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """Every row as a dict. Of two columns with one name the later one counts."""
+        if self._rows is None:
+            self._rows = self._as_dicts()
+        return self._rows
+
+    def _as_dicts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         names = self.columns
         for part in self._parts:

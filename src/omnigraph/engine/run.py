@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.parameters import Value
 from omnigraph.engine.view import View
+from omnigraph.model.ids import Clock
 
 if TYPE_CHECKING:
     from omnigraph.engine.search import Search
@@ -30,11 +31,16 @@ class Run:
 
     view: View
     parameters: dict[str, Value]
-    now_ms: int
+    clock: Clock
     budget: Budget = field(default_factory=Budget)
     traversal: Traversal = Traversal.AUTO
     trace: Trace | None = None
     embedder: object | None = None
+
+    @cached_property
+    def now_ms(self) -> int:
+        """The moment the query runs at: one for all its rows."""
+        return int(self.clock.now().timestamp() * 1000)
 
     @cached_property
     def search(self) -> Search:

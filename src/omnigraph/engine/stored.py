@@ -82,6 +82,7 @@ class Stored:
         self.state = state
         self.spent = 0
         """Rows fetched one by one so far, in units of rows of a whole column: what reading the column would have saved."""
+        self._keys: dict[str, Key] = {}
         self.derived: dict[str, Any] = {}
         """What else was made of this pin and lives as long as it is remembered."""
 
@@ -120,17 +121,19 @@ class Stored:
     def column(self, name: str) -> Column:
         """A whole column."""
         found: Column | None = self._memory.get(self._key(name))
-        if found is None:
-            identity = column_identity(self.table, name)
-            parts = self.assembled(
-                lambda other: other._same_column(name, identity),
-                lambda column, start, rows: column.arrow.slice(start, rows),
-                lambda part, kept: part.take(pa.array(kept)),
-                lambda chosen: _whole(read_pieces(self.table, chosen, [name])[name]),
-            )
-            found = Column(_joined(parts, self.table.schema.field(name).type), identity)
-            self._memory.put(self._key(name), found, found.nbytes)
-            self.remember()
+        return self._read(name) if found is None else found
+
+    def _read(self, name: str) -> Column:
+        identity = column_identity(self.table, name)
+        parts = self.assembled(
+            lambda other: other._same_column(name, identity),
+            lambda column, start, rows: column.arrow.slice(start, rows),
+            lambda part, kept: part.take(pa.array(kept)),
+            lambda chosen: _whole(read_pieces(self.table, chosen, [name])[name]),
+        )
+        found = Column(_joined(parts, self.table.schema.field(name).type), identity)
+        self._memory.put(self._key(name), found, found.nbytes)
+        self.remember()
         return found
 
     def other_pin(self, pin: int, known: tuple[Piece, ...]) -> Stored:
@@ -150,8 +153,11 @@ class Stored:
 
     def values(self, name: str, rows: Numbers) -> pa.Array | Column:
         """A column, or the values of a few rows of it in the order asked for, whichever is the cheaper way to have them."""
-        if self.has(name) or not self.prefers_fetching(len(rows)):
-            return self.column(name)
+        known: Column | None = self._memory.get(self._key(name))
+        if known is not None:
+            return known
+        if not self.prefers_fetching(len(rows)):
+            return self._read(name)
         self.spent += fetch_cost(len(rows))
         return _whole(take(self.table, rows, [name])[name])
 
@@ -160,7 +166,10 @@ class Stored:
         return self.spent + fetch_cost(rows) < self.rows
 
     def _key(self, name: str) -> Key:
-        return (self.location, self.pin, "column", name)
+        found = self._keys.get(name)
+        if found is None:
+            found = self._keys[name] = (self.location, self.pin, "column", name)
+        return found
 
     # ── what pins share ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

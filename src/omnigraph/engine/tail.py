@@ -100,6 +100,8 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
 
 def _projected(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding]) -> list[Vec]:
     scope = Scope(run, frame, bindings)
+    if not tail.names_columns:
+        return [vector(p.expression, scope) for p in tail.projections]
     by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
     return [vector(_meant(p.expression, by_alias), scope) for p in tail.projections]
 

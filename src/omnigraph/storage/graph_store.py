@@ -405,8 +405,11 @@ class GraphStore:
         return self._manifest(ref.incarnation)
 
     def _manifest(self, incarnation: str) -> Manifest:
-        with self._lock:
-            return self._manifests.setdefault(incarnation, Manifest(self.place, incarnation, self._session))
+        found = self._manifests.get(incarnation)
+        if found is None:
+            with self._lock:
+                found = self._manifests.setdefault(incarnation, Manifest(self.place, incarnation, self._session))
+        return found
 
     def require_writable(self) -> None:
         """Refuse, before anything is written, when the graph was opened read-only."""

@@ -26,6 +26,7 @@ the tail or from the checkpoint after the commit. What a branch did before it wa
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -46,7 +47,7 @@ from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lineage import Commit
-from omnigraph.storage.names import version_file
+from omnigraph.storage.names import VERSIONS, version_file
 from omnigraph.storage.place import Place
 
 TAIL_COMMITS = 64
@@ -54,6 +55,9 @@ TAIL_COMMITS = 64
 
 PATIENCE = 0.1
 """Seconds to wait for a swap of this process rather than read what it wrote."""
+
+COARSEST_CLOCK_NS = 5_000_000_000
+"""No disk tells the time of a change less exactly than this: FAT has two seconds."""
 
 SCHEMA = pa.schema(
     [
@@ -152,6 +156,9 @@ class Manifest:
         self._state: ManifestState | None = None
         self._names: tuple[int, str, str] | None = None
         """Files that a probe looks for: those of the version after this one, and of this one."""
+        self._versions = f"{self.folder}/{VERSIONS}"
+        self._unchanged_since: int | None = None
+        """When the folder of versions last changed, if that was long before a probe found nothing new."""
         self.probes = 0
         self.scans = 0
 
@@ -195,14 +202,24 @@ class Manifest:
         """Whether there is no newer version. On a disk that is a look at two names, however many versions there are.
 
         Versions are numbered without gaps and pruned oldest first: where this one is and the next one is not, nothing follows.
+        A folder that did not change since then holds nothing new either, which one look tells. Clocks of disks are coarse, so
+        that counts only when the last change is long past: a second one within the same tick would leave no trace.
         """
         assert self._dataset is not None
         if not self.place.is_local:
             return bool(self._dataset.latest_version == version)
+        try:
+            changed = os.stat(self._versions).st_mtime_ns
+        except FileNotFoundError:  # the branch is gone, which whoever opens the manifest says better
+            return False
+        if self._unchanged_since == changed and self._names is not None and self._names[0] == version:
+            return True
         if self._names is None or self._names[0] != version:
             next_one, this_one = (f"{self.folder}/{version_file(v)}" for v in (version + 1, version))
             self._names = (version, next_one, this_one)
-        return not os.path.exists(self._names[1]) and os.path.exists(self._names[2])
+        latest = not os.path.exists(self._names[1]) and os.path.exists(self._names[2])
+        self._unchanged_since = changed if latest and time.time_ns() - changed > COARSEST_CLOCK_NS else None
+        return latest
 
     def last_known(self) -> ManifestState:
         """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""

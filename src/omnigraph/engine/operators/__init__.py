@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from omnigraph.engine.frame import Binding, Frame
 from omnigraph.engine.operators.blocks import optional, without
-from omnigraph.engine.operators.expand import close, exists, expand
+from omnigraph.engine.operators.expand import close, exists, expand, reach
 from omnigraph.engine.operators.filter import filter_rows
 from omnigraph.engine.operators.merge import merge
 from omnigraph.engine.operators.scan import lookup, scan, scan_edges
@@ -35,6 +35,8 @@ def _operator(step: st.Step, frames: Iterator[Frame], run: Run, bindings: dict[s
             return lookup(step, frames, run, bindings)
         case st.Expand():
             return expand(step, frames, run, bindings)
+        case st.Reach():
+            return reach(step, frames, run, bindings)
         case st.Close():
             return close(step, frames, run, bindings)
         case st.Filter():

@@ -17,7 +17,7 @@ from omnigraph.engine.adjacency import Adjacency, build
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.evaluate import Scope, holds
 from omnigraph.engine.frame import Binding, Frame
-from omnigraph.engine.numbering import Numbers, distinct_count, each_once
+from omnigraph.engine.numbering import Numbers, distinct_count, each_once, has_nobody
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run, Traversal
 from omnigraph.engine.walk import walk, walk_from_one
@@ -41,6 +41,9 @@ class Looked:
 
     def expand(self, sources: Numbers) -> tuple[Numbers, Array]:
         return self._adjacency.expand(np.searchsorted(self._nodes, sources))
+
+    def reached(self, sources: Numbers) -> Numbers:
+        return self._adjacency.reached(np.searchsorted(self._nodes, sources))
 
     def connects(self, sources: Numbers, targets: Numbers) -> Mask:
         return self._adjacency.connects(np.searchsorted(self._nodes, sources), targets)
@@ -104,6 +107,29 @@ def expand(step: st.Expand, frames: Iterator[Frame], run: Run, bindings: dict[st
                 part = part.keep(holds(condition, Scope(run, part, bindings)))
             if part.rows:
                 yield part
+
+
+def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> Iterator[Frame]:
+    """The nodes a hop leads to from any row, each once."""
+    hop = step.hop
+    what = f"reaching {step.source} {hop} {step.target}"
+    parts: list[Numbers] = []
+    for frame in frames:
+        run.budget.check(what)
+        sources = Scope(run, frame, bindings).nodes_of(step.source, hop.source_type)
+        if has_nobody(sources):
+            sources = sources[sources >= 0]
+        if len(sources):
+            parts.append(stepper(run, hop, sources, hops=1).reached(sources))
+            run.budget.hold(sum(part.nbytes for part in parts), what)
+    if not parts:
+        return
+    targets = parts[0] if len(parts) == 1 else each_once(np.concatenate(parts))
+    found = Frame(len(targets), {step.target: targets})
+    for condition in step.conditions:
+        found = found.keep(holds(condition, Scope(run, found, bindings)))
+    if found.rows:
+        yield found
 
 
 def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:

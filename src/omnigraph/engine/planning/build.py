@@ -127,6 +127,8 @@ def binds(step: st.Step) -> frozenset[str]:
     match step:
         case st.Scan(variable) | st.Lookup(variable):
             return frozenset({variable})
+        case st.Reach(target=target):
+            return frozenset({target})
         case st.Expand(target=target, edge_variable=edge):
             return frozenset({target, edge} if edge else {target})
         case st.Close(edge_variable=edge):
@@ -144,6 +146,8 @@ def mentions(step: st.Step) -> frozenset[str]:
     match step:
         case st.Scan(variable, _, conditions_) | st.Lookup(variable, _, _, conditions_):
             return frozenset({variable}) | _of(conditions_)
+        case st.Reach(source, target, _, conditions_):
+            return frozenset({source, target}) | _of(conditions_)
         case st.Expand(source, target, _, conditions_, edge):
             return frozenset({source, target} | ({edge} if edge else set())) | _of(conditions_)
         case st.Close(source, target, _, edge) | st.EdgeScan(source, target, _, edge):

@@ -108,6 +108,20 @@ class Expand:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """From all rows together to the nodes that a hop leads to, each once; everything else about the rows is forgotten."""
+
+    source: str
+    target: str
+    hop: Hop
+    conditions: tuple[lg.Condition, ...] = ()
+    """About the target."""
+
+    def describe(self) -> str:
+        return f"Reach {self.source} {self.hop} {self.target}: {self.hop.target_type}, each once{_where(self.conditions)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Keep rows where a hop leads from one bound node to another; with an edge variable, a row per such edge."""
 
@@ -212,7 +226,7 @@ class EdgeScan:
         return f"Scan edges {self.source} {self.hop} {self.target}{edge}"
 
 
-Step = Start | Scan | Lookup | Expand | Close | Filter | Exists | Anti | Optional | CountWalks | Merge | EdgeScan
+Step = Start | Scan | Lookup | Expand | Reach | Close | Filter | Exists | Anti | Optional | CountWalks | Merge | EdgeScan
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +243,15 @@ class Tail:
     late: tuple[str, ...] = ()
     """Columns of those among them that no scan has filled in: their nodes were reached by a hop."""
     fusion: lg.Fusion | None = None
+    aggregates: bool = field(init=False)
+    """Whether rows are grouped."""
+    names_columns: bool = field(init=False)
+    """Whether something is returned by the alias of another column."""
 
-    @property
-    def aggregates(self) -> bool:
-        return any(isinstance(p.expression, lg.Aggregated) for p in self.projections)
+    def __post_init__(self) -> None:
+        expressions = [p.expression for p in self.projections]
+        object.__setattr__(self, "aggregates", any(isinstance(e, lg.Aggregated) for e in expressions))
+        object.__setattr__(self, "names_columns", any(isinstance(e, lg.Column) for e in expressions))
 
 
 @dataclass(frozen=True, slots=True)

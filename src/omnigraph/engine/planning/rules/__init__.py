@@ -19,6 +19,7 @@ from omnigraph.engine.planning.rules import (
     merge_equal_rows,
     push_filters,
     rank_in_scan,
+    reach_each_once,
     stop_early,
 )
 from omnigraph.engine.planning.steps import Plan
@@ -35,6 +36,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("count_walks", count_walks.apply),
     ("edge_scan", edge_scan.apply),
     ("merge_equal_rows", merge_equal_rows.apply),
+    ("reach_each_once", reach_each_once.apply),
     ("stop_early", stop_early.apply),
 )
 
