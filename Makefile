@@ -49,16 +49,16 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
-	@$(SAY) "Installing OmniGraph (about a minute the first time)"
-	@$(PIP) --editable .
+	@$(SAY) "Installing OmniGraph with Spark (450 MB to unpack: some minutes the first time)"
+	@$(PIP) --editable '.[spark]'
 	@touch $@
 
 $(VENV)/bench.stamp: $(VENV)/dev.stamp
 	@$(SAY) "Installing the peers to measure against"
-	@$(PIP) --editable '.[dev,bench]'
+	@$(PIP) --editable '.[spark,dev,bench]'
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp
 	@$(SAY) "Installing the test tools"
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --editable '.[spark,dev]'
 	@touch $@

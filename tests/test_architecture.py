@@ -50,6 +50,9 @@ def test_layers_hold(copy_of_the_package: Path) -> None:
         ("language/source.py", "import pyarrow"),
         ("catalog/shape.py", "import omnigraph.surfaces.cli.output"),
         ("catalog/shape.py", "import rich"),
+        ("engine/graph.py", "import omnigraph.pipeline.session"),
+        ("engine/graph.py", "import pyspark"),
+        ("pipeline/tasks.py", "import lance"),
     ],
 )
 def test_a_wrong_import_is_caught(copy_of_the_package: Path, module: str, statement: str) -> None:

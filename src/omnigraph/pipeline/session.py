@@ -1,0 +1,191 @@
+"""A Spark session: one that is there, a tuned local one, or one on a cluster.
+
+    session()                                      this process's session, or a new one on all cores of this machine
+    session(master="spark://host:7077")            a new one on a cluster; the package is shipped to its executors
+    session(master="sc://host:15002")              a client of a Spark Connect server
+
+What differs from Spark's defaults, and why:
+
+* no web page, no progress bars, and everything the Java side says goes to a log file instead of the terminal
+  (`spark.omnigraph.log` names it; when Spark cannot start, its last lines are in the error);
+* columns travel as Arrow batches; the time zone is UTC; names are told apart by case, as in a graph;
+* the Python of the workers is the one that runs here, and Lance uses one thread in each, because Spark fills the cores itself;
+* `quick=True` compiles less and keeps an archive of loaded classes, which halves the start: for tests and commands. Long work on
+  the Java side (joins of what does not fit, other people's jobs) is better off without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Final
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+import omnigraph
+from omnigraph.errors import SparkUnavailable
+from omnigraph.pipeline.java import Java, cache_folder, find_java
+
+LOG: Final = "spark.omnigraph.log"
+"""Setting that names the log file of a session made here."""
+
+_SHOWN_LINES: Final = 12
+
+_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.maxResultSize": "0",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.executorEnv.LANCE_CPU_THREADS": "1",
+    "spark.executorEnv.LANCE_IO_THREADS": "1",
+}
+
+
+def session(
+    *,
+    master: str | None = None,
+    app_name: str = "omnigraph",
+    config: Mapping[str, str] | None = None,
+    quick: bool = False,
+) -> SparkSession:
+    """A session to work with. Without a master and settings, the one that is active is given if there is one."""
+    if master is None and not config:
+        active = SparkSession.getActiveSession()
+        if active is not None and _is_alive(active):
+            return active
+    if master is not None and master.startswith("sc://"):
+        return _remote(master, app_name, dict(config or {}))
+    return _started(master or "local[*]", app_name, dict(config or {}), quick)
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether the executors are this machine and this process's own."""
+    return str(spark.conf.get("spark.master", "") or "").startswith("local[") and not is_connect(spark)
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is a client of a Spark Connect server, which has no `sparkContext`."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def package_zip() -> Path:
+    """This package as a zip that executors can import from, made anew when the code has changed."""
+    root = Path(omnigraph.__file__).parent
+    files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".typed") and path.is_file())
+    mark = hashlib.sha256()
+    for path in files:
+        mark.update(f"{path.relative_to(root)}".encode() + b"\0" + path.read_bytes())
+    target = cache_folder() / f"omnigraph-{omnigraph.__version__}-{mark.hexdigest()[:12]}.zip"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f"{target.name}.{os.getpid()}")
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as zipped:
+            for path in files:
+                zipped.write(path, f"omnigraph/{path.relative_to(root)}")
+        draft.replace(target)
+    return target
+
+
+def ship_package(spark: SparkSession) -> None:
+    """Let the executors of a session import this package. What it depends on must be installed there."""
+    spark.addArtifacts(str(package_zip()), pyfile=True)
+
+
+def _is_alive(spark: SparkSession) -> bool:
+    if is_connect(spark):
+        return True
+    return spark.sparkContext._jsc is not None and not spark.sparkContext._jsc.sc().isStopped()
+
+
+def _remote(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.remote(url).appName(app_name)
+    for name, value in config.items():
+        builder = builder.config(name, value)
+    try:
+        spark: SparkSession = builder.getOrCreate()
+        ship_package(spark)
+    except Exception as error:  # whatever the client library raises, the person needs the address and the reason
+        raise SparkUnavailable(f"cannot reach Spark at {url}: {error}", hint="Check the address and the server.") from error
+    return spark
+
+
+def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool) -> SparkSession:
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, with a Java of its own
+    java = None if submitted else find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    log = tempfile.NamedTemporaryFile("wb", prefix="omnigraph-spark-", suffix=".log", delete=False)  # noqa: SIM115 - Java writes on
+    settings = {**_SETTINGS, "spark.master": master, "spark.app.name": app_name, LOG: log.name}
+    settings["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir()) / "omnigraph-warehouse")
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if quick and java is not None:
+        settings["spark.driver.extraJavaOptions"] = _quick_options(java)
+    settings |= config
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    try:
+        context = _context(conf, java, log)
+    except (PySparkException, OSError, RuntimeError, ValueError) as error:
+        raise SparkUnavailable(_why(error, master, java, Path(log.name)), hint=_hint(java)) from error
+    finally:
+        log.close()
+    spark: SparkSession = SparkSession.builder.getOrCreate()
+    if not master.startswith("local"):
+        ship_package(spark)
+    assert spark.sparkContext is context
+    return spark
+
+
+def _context(conf: SparkConf, java: Java | None, log: IO[bytes]) -> SparkContext:
+    """A context, on a virtual machine whose words go to a file."""
+    if java is None or SparkContext._gateway is not None:
+        return SparkContext(conf=conf)
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = java.home
+    try:
+        gateway = launch_gateway(conf, popen_kwargs={"stderr": log})  # type: ignore[no-untyped-call]
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
+    return SparkContext(gateway=gateway, conf=conf)
+
+
+def _quick_options(java: Java) -> str:
+    """Less compiling, and classes from an archive, which the first session to end leaves for those after it."""
+    mark = hashlib.sha256(f"{java.home}\0{java.major}\0{pyspark.__version__}\0{pyspark.__file__}".encode()).hexdigest()[:12]
+    archive = cache_folder() / f"spark-{pyspark.__version__}-{mark}.jsa"
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    use = "SharedArchiveFile" if archive.exists() else "ArchiveClassesAtExit"
+    return f"-XX:TieredStopAtLevel=1 -XX:{use}={archive} -Xshare:auto -Xlog:disable -Xlog:all=off"
+
+
+def _why(error: Exception, master: str, java: Java | None, log: Path) -> str:
+    tried = "the Java that runs this program" if java is None else f"Java {java.major} from {java.found_at}"
+    said = log.read_text(errors="replace").splitlines()[-_SHOWN_LINES:]
+    lines = [f"Spark {pyspark.__version__} could not start on {master} with {tried}", f"  {error}".rstrip()]
+    return "\n".join([*lines, *(f"  {line}" for line in said)])
+
+
+def _hint(java: Java | None) -> str:
+    if java is None:
+        return "Check what spark-submit was given."
+    return f"Check the master, JAVA_HOME (now {java.home}) and the memory of this machine."

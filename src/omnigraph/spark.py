@@ -1,0 +1,11 @@
+"""The graph for Spark users: `from omnigraph import spark as ogs`.
+
+spark = ogs.session()                                    # or your own session; local by default, any cluster by its master
+"""
+
+from __future__ import annotations
+
+from omnigraph.pipeline.session import package_zip, session, ship_package
+from omnigraph.pipeline.tasks import run_tasks
+
+__all__ = ["package_zip", "run_tasks", "session", "ship_package"]

@@ -1,0 +1,17 @@
+"""One Spark session for all tests of the pipeline in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from omnigraph import spark as ogs
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    made = ogs.session(master="local[2]", quick=True)
+    yield made
+    made.stop()

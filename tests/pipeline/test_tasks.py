@@ -1,0 +1,84 @@
+"""The session and the one primitive: results in order, errors as they were, a task that dies is run again."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from omnigraph import spark as ogs
+from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.errors import SparkUnavailable, TaskFailed, ValidationError
+
+pytestmark = pytest.mark.slow
+
+
+def test_results_come_in_the_order_of_payloads(spark: SparkSession) -> None:
+    told: list[tuple[int, int]] = []
+    payloads = [(n, "x" * n) for n in range(7)]
+    found = ogs.run_tasks(spark, payloads, lambda p: (p[0], len(p[1])), amount=lambda r: r[0], watch=lambda *a: told.append(a))
+    assert found == [(n, n) for n in range(7)]
+    assert all(0 <= done <= 7 and amount <= 21 for done, amount in told)
+    assert ogs.run_tasks(spark, [], len) == []
+
+
+def test_the_session_is_tuned_and_found_again(spark: SparkSession) -> None:
+    assert ogs.session() is spark
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert ogs.run_tasks(spark, [0], lambda _: (sys.executable, os.environ["LANCE_CPU_THREADS"])) == [(sys.executable, "1")]
+
+
+def test_errors_of_ours_come_back_as_they_were(spark: SparkSession) -> None:
+    def work(number: int) -> None:
+        if number:
+            refuse([Violation("range", "Person", "too old", "age", "Ada", 200, "a.jsonl", 7)])
+
+    with pytest.raises(ValidationError) as raised:
+        ogs.run_tasks(spark, [0, 1], work)
+    assert raised.value.violations[0].to_dict()["line"] == 7
+
+
+def test_errors_of_others_are_told_by_their_last_line(spark: SparkSession) -> None:
+    def work(number: int) -> float:
+        return 1 / number
+
+    with pytest.raises(TaskFailed, match="ZeroDivisionError: division by zero"):
+        ogs.run_tasks(spark, [1, 0], work)
+
+
+def test_spark_that_cannot_start_says_why(tmp_path: Path) -> None:
+    code = "from omnigraph import spark as ogs; ogs.session(master='local[1]', config={'spark.driver.extraJavaOptions': '-Xss1k'})"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode != 0
+    assert "SparkUnavailable" in ran.stderr
+    assert "could not start on local[1] with Java" in ran.stderr
+    assert "Could not create the Java Virtual Machine" in ran.stderr
+
+
+def test_an_unreachable_server_is_told_apart() -> None:
+    with pytest.raises(SparkUnavailable, match=re.escape("sc://127.0.0.1:1")):
+        ogs.session(master="sc://127.0.0.1:1")
+
+
+def kills_itself_once(mark: str) -> str:
+    if not os.path.exists(mark):
+        Path(mark).write_text("was here")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "second time"
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
+    """`local[2,3]` lets Spark repeat a task, as every cluster does."""
+    code = (
+        "from omnigraph import spark as ogs; from tests.pipeline.test_tasks import kills_itself_once as work\n"
+        f"print(ogs.run_tasks(ogs.session(master='local[2,3]', quick=True), [{str(tmp_path / 'mark')!r}], work))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "['second time']", ran.stderr[-2000:]
