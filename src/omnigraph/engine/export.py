@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -55,27 +55,36 @@ class Exported:
     bytes: int
 
 
-def export(view: View, target: str | Path | ByteSink, types: Iterable[str] | None = None) -> Exported:
+def export(
+    view: View,
+    target: str | Path | ByteSink,
+    types: Iterable[str] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Exported:
     """Write a graph. A file appears under its name when it is complete, not before."""
     chosen = exported_types(view.catalog, types)
     if not isinstance(target, str | Path):
-        return _written(view, target, chosen)
+        return _written(view, target, chosen, progress)
     final = Path(target)
     unfinished = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
         with unfinished.open("wb") as file:
-            done = _written(view, file, chosen)
+            done = _written(view, file, chosen, progress)
         unfinished.replace(final)
     finally:
         unfinished.unlink(missing_ok=True)
     return done
 
 
-def _written(view: View, sink: ByteSink, chosen: list[NodeType | EdgeType]) -> Exported:
+def _written(
+    view: View, sink: ByteSink, chosen: list[NodeType | EdgeType], progress: Callable[[int], None] | None
+) -> Exported:
     entities = size = 0
     for count, data in portions(view, chosen):
         sink.write(data)
         entities, size = entities + count, size + len(data)
+        if progress is not None:
+            progress(count)
     return Exported(view.snapshot.commit, entities, size)
 
 

@@ -439,9 +439,9 @@ class Graph(PastMethods, LookingMethods):
         types: Iterable[str] | None = None,
         branch: str | None = None,
         at: str | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Exported:
-        """Write a graph, or some of its types, as JSON lines that load back to an equal graph."""
-        return export(self.view(branch, at), target, types)
+        """Write a graph, or some of its types, as JSON lines that load back to an equal graph.
 
     def plan_schema(self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False) -> MigrationPlan:
         """What it takes to get from the schema of a branch to another one. Nothing is changed."""

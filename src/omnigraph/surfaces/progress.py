@@ -1,12 +1,15 @@
-"""A bar for a terminal: how far a load is.
+"""Bars for a terminal: how far long work is, how fast it goes, how long it will take. Shown only where a person looks.
 
 with loading_bar() as report:
     graph.load("people.jsonl", progress=report)
+
+with counting_bar("exporting", 1_000_000) as advance:
+    graph.export("people.jsonl", progress=advance)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -46,3 +49,36 @@ def loading_bar(console: Console | None = None) -> Iterator[Report]:
             )
 
         yield report
+
+
+@contextmanager
+def counting_bar(
+    what: str, total: int, *, unit: str = "entities", console: Console | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A bar as long as the block runs, and what tells it that some more is done."""
+    shown = console or Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,}/{task.total:,} {task.fields[unit]} · {task.fields[rate]:,.0f}/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
+        task = bar.add_task(what, total=total, unit=unit, rate=0.0)
+
+        def advance(count: int) -> None:
+            bar.update(task, advance=count, rate=bar.tasks[0].speed or 0.0)
+
+        yield advance
+
+
+@contextmanager
+def working(what: str, console: Console | None = None) -> Iterator[None]:
+    """A spinner and the time, for work that cannot tell how far it is."""
+    shown = console or Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
+        bar.add_task(what, total=None)
+        yield
