@@ -443,6 +443,10 @@ class Graph(PastMethods, LookingMethods):
     ) -> Exported:
         """Write a graph, or some of its types, as JSON lines that load back to an equal graph.
 
+        `progress` is told how many entities have been written since it was told last.
+        """
+        return export(self.view(branch, at), target, types, progress)
+
     def plan_schema(self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False) -> MigrationPlan:
         """What it takes to get from the schema of a branch to another one. Nothing is changed."""
         return plan_schema(self.view(branch), schema_source(schema), allow_data_loss=allow_data_loss)
