@@ -48,6 +48,7 @@ from omnigraph.storage.changes import (
 )
 from omnigraph.storage.effects import Call
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lance_mends import mend
 from omnigraph.storage.names import DATA, deletion_file, version_file
 from omnigraph.storage.place import Place
 
@@ -77,6 +78,7 @@ class Tables:
     """The tables of one graph, behind one shared session."""
 
     def __init__(self, place: Place) -> None:
+        mend()
         self.place = place
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}
