@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.catalog.schema_texts import DOMAIN, Blocks, accept, schema_blocks, shape, shuffled, text_of
 
-from omnigraph.catalog.canonical_json import compact
+from omnigraph.catalog.canonical_json import Json, compact
 from omnigraph.catalog.identity import resolve
 from omnigraph.catalog.ir import SchemaIR
 from omnigraph.catalog.migration import MigrationPlan, plan, plan_change, planner, refuse_unsupported, render_plan
@@ -28,11 +28,13 @@ from omnigraph.catalog.migration.steps import (
     Refusal,
     RenameProperty,
     RenameType,
+    RequireProperty,
+    TightenCardinality,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
 )
 from omnigraph.catalog.shape import Check, Index, Key, Note, Range, Unique
-from omnigraph.errors import ParseError, SchemaError, SchemaIdentityError, UnsupportedChange
+from omnigraph.errors import ParseError, SchemaError, SchemaIdentityError, UnsupportedChange, UsageError
 from omnigraph.language.source import Source
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -129,7 +131,15 @@ TABLE: Mapping[str, Row] = {
         'node C @rename_from("A") {} node B {} edge E: C -> B',
         "rename node type 'A' -> 'C'",
     ),
-    "tighten-cardinality": case("node A {} edge E: A -> A", "node A {} edge E: A -> A @card(0..1)", "no edge:E"),
+    "tighten-cardinality": case(
+        "node A {} edge E: A -> A", "node A {} edge E: A -> A @card(0..1)", "tighten cardinality of edge 'E' to @card(0..1)"
+    ),
+    "tighten-cardinality-at-both-ends": case(
+        "node A {} edge E: A -> A @card(0..9)",
+        "node A {} edge E: A -> A @card(1..2)",
+        "tighten cardinality of edge 'E' to @card(1..2)",
+    ),
+    "shift-cardinality": case("node A {} edge E: A -> A @card(0..1)", "node A {} edge E: A -> A @card(1..2)", "no edge:E"),
     "relax-cardinality": case("node A {} edge E: A -> A @card(1..1)", "node A {} edge E: A -> A", "no edge:E"),
     "spell-out-default-cardinality": case("node A {} edge E: A -> A", "node A {} edge E: A -> A @card(0..)"),
     "add-nullable": on_node("", "x: [Date]?", "add property 'T.x' ([Date]?) on node 'T'"),
@@ -142,8 +152,12 @@ TABLE: Mapping[str, Row] = {
     "add-nullable-indexed": on_node(
         "", "x: I32? @index", "add property 'T.x' (I32?) on node 'T'", "add constraint @index(x) on node 'T'"
     ),
-    "add-nullable-unique": on_node("", "x: I32? @unique", "add property 'T.x' (I32?) on node 'T'", "no node:T"),
-    "add-nullable-ranged": on_node("", "x: I32? @range(x, 0..1)", "add property 'T.x' (I32?) on node 'T'", "no node:T"),
+    "add-nullable-unique": on_node(
+        "", "x: I32? @unique", "add property 'T.x' (I32?) on node 'T'", "add constraint @unique(x) on node 'T'"
+    ),
+    "add-nullable-ranged": on_node(
+        "", "x: I32? @range(x, 0..1)", "add property 'T.x' (I32?) on node 'T'", "add constraint @range(x, 0..1) on node 'T'"
+    ),
     "add-nullable-embedded": on_node(
         "s: String", "s: String v: Vector(3)? @embed(s)", "add property 'T.v' (Vector(3)?) on node 'T'"
     ),
@@ -170,7 +184,8 @@ TABLE: Mapping[str, Row] = {
     "enum-to-string": on_node("x: enum(a, b)", "x: String", f"no node:T.x {MF106}"),
     "string-to-enum": on_node("x: String", "x: enum(a, b)", f"no node:T.x {MF106}"),
     "widen-enum-and-make-nullable": on_node("x: enum(a)", "x: enum(a, b)?", f"no node:T.x {MF106}"),
-    "nullable-to-required": on_node("x: I32?", "x: I32", f"no node:T.x {MF106}"),
+    "nullable-to-required": on_node("x: I32?", "x: I32", "require property 'T.x' on node 'T'"),
+    "widen-enum-and-require": on_node("x: enum(a)?", "x: enum(a, b)", f"no node:T.x {MF106}"),
     "required-to-nullable": on_node("x: I32", "x: I32?", f"no node:T.x {MF106}"),
     "wider-number": on_node("x: I32", "x: I64", f"no node:T.x {MF106}"),
     "vector-dimension": on_node("x: Vector(3)", "x: Vector(4)", f"no node:T.x {MF106}"),
@@ -184,20 +199,30 @@ TABLE: Mapping[str, Row] = {
     ),
     "add-key-on-property": on_node("x: I32", "x: I32 @key", "no node:T.x"),
     "add-key-in-body": on_node("x: I32", "x: I32 @key(x)", "no node:T"),
-    "add-unique-on-property": on_node("x: I32", "x: I32 @unique", "no node:T.x"),
-    "add-unique-in-body": on_node("x: I32 y: I32", "x: I32 y: I32 @unique(x, y)", "no node:T"),
-    "add-unique-on-edge": case("node A {} edge E: A -> A", "node A {} edge E: A -> A { @unique(src, dst) }", "no edge:E"),
-    "add-range": on_node("x: I32", "x: I32 @range(x, 0..1)", "no node:T"),
-    "add-check": on_node("x: String", 'x: String @check(x, "a")', "no node:T"),
+    "add-unique-on-property": on_node("x: I32", "x: I32 @unique", "add constraint @unique(x) on node 'T'"),
+    "add-unique-in-body": on_node("x: I32 y: I32", "x: I32 y: I32 @unique(x, y)", "add constraint @unique(x, y) on node 'T'"),
+    "add-unique-on-edge": case(
+        "node A {} edge E: A -> A",
+        "node A {} edge E: A -> A { @unique(src, dst) }",
+        "add constraint @unique(dst, src) on edge 'E'",
+    ),
+    "add-range": on_node("x: I32", "x: I32 @range(x, 0..1)", "add constraint @range(x, 0..1) on node 'T'"),
+    "add-check": on_node("x: String", 'x: String @check(x, "a")', "add constraint @check(x, \"a\") on node 'T'"),
     "remove-index-on-property": on_node("x: I32 @index", "x: I32", "no node:T.x"),
     "remove-index-in-body": on_node("x: I32 @index(x)", "x: I32", "no node:T"),
     "remove-key": on_node("x: I32 @key", "x: I32", "no node:T.x"),
     "remove-unique": on_node("x: I32 @unique(x)", "x: I32", "no node:T"),
     "remove-range": on_node("x: I32 @range(x, 0..1)", "x: I32", "no node:T"),
     "remove-check": on_node('x: String @check(x, "a")', "x: String", "no node:T"),
-    "change-range": on_node("x: I32 @range(x, 0..1)", "x: I32 @range(x, 0..2)", "no node:T", "no node:T"),
-    "respell-range": on_node("x: F64 @range(x, 0..1)", "x: F64 @range(x, 0.0..1.0)", "no node:T", "no node:T"),
-    "change-check": on_node('x: String @check(x, "a")', 'x: String @check(x, "b")', "no node:T", "no node:T"),
+    "change-range": on_node(
+        "x: I32 @range(x, 0..1)", "x: I32 @range(x, 0..2)", "no node:T", "add constraint @range(x, 0..2) on node 'T'"
+    ),
+    "respell-range": on_node(
+        "x: F64 @range(x, 0..1)", "x: F64 @range(x, 0.0..1.0)", "no node:T", "add constraint @range(x, 0.0..1.0) on node 'T'"
+    ),
+    "change-check": on_node(
+        'x: String @check(x, "a")', 'x: String @check(x, "b")', "no node:T", "add constraint @check(x, \"b\") on node 'T'"
+    ),
     "extend-key": on_node("x: I32 y: I32 @key(x)", "x: I32 y: I32 @key(x, y)", "no node:T", "no node:T"),
     "index-from-property-to-body": on_node("x: I32 @index", "x: I32 @index(x)", "no node:T.x"),
     "index-from-body-to-property": on_node("x: I32 @index(x)", "x: I32 @index", "add constraint @index(x) on node 'T'"),
@@ -205,7 +230,8 @@ TABLE: Mapping[str, Row] = {
         "x: I32 @index(x)", "x: I32 @index @index(x)", "add constraint @index(x) on node 'T'"
     ),
     "unique-from-property-to-body": on_node("x: I32 @unique", "x: I32 @unique(x)", "no node:T.x"),
-    "unique-from-body-to-property": on_node("x: I32 @unique(x)", "x: I32 @unique", "no node:T.x"),
+    "unique-from-body-to-property": on_node("x: I32 @unique(x)", "x: I32 @unique", "add constraint @unique(x) on node 'T'"),
+    "key-from-body-to-property": on_node("x: I32 @key(x)", "x: I32 @key", "no node:T.x"),
     "key-from-property-to-body": on_node("x: I32 @key", "x: I32 @key(x)", "no node:T.x"),
     "reorder-columns": on_node("x: I32 y: I32 @key(x, y)", "x: I32 y: I32 @key(y, x)"),
     "rename-constrained-column": on_node(
@@ -274,7 +300,7 @@ TABLE: Mapping[str, Row] = {
         "interface I { x: I32? @unique } node A implements I {}",
         "add property 'I.x' (I32?) on interface 'I'",
         "add property 'A.x' (I32?) on node 'A'",
-        "no node:A",
+        "add constraint @unique(x) on node 'A'",
     ),
     "new-required-interface-property": case(
         "interface I {} node A implements I {}",
@@ -404,20 +430,20 @@ class TestOrder:
             "drop node type 'Z' (soft mode)",
             "rename edge type 'E' -> 'F'",
             "no edge:F",
-            "no edge:F",
-            "no edge:F.w",
+            "tighten cardinality of edge 'F' to @card(0..1)",
+            "add constraint @unique(w) on edge 'F'",
             "update metadata on property 'F.w' of edge 'F' (@description(\"w\"))",
             "drop edge type 'X' (soft mode)",
         ]
 
     def test_worked_example_of_the_planner(self) -> None:
-        before = "node Person { name: String state: enum(open, done) age: I32? } edge Knows: Person -> Person"
+        before = "node Person { name: String state: enum(open, done) age: I32? } edge Knows: Person -> Person @card(0..9)"
         after = """
             node Human @rename_from("Person") {
                 name: String @index
                 status: enum(open, done, stuck) @rename_from("state")
             }
-            edge Knows: Human -> Human @card(0..9)
+            edge Knows: Human -> Human
         """
         lines = render_plan(change(before, after))
         assert planner.__doc__ is not None
@@ -449,15 +475,15 @@ class TestRefusals:
             refuse_unsupported(change("node A { y: I32? }", "node A { x: I32 y: I64? }"))
         assert caught.value.message == (
             "[OG-MF-103] A.x cannot be added as required I32, because existing entities would have no value; "
-            "add it as I32? and fill it in"
+            "add it as I32? and fill it in, or say what they are to have (backfill)"
         )
 
     def test_refusing_without_a_code(self) -> None:
         with pytest.raises(UnsupportedChange) as caught:
-            refuse_unsupported(change("node A {} edge E: A -> A", "node A {} edge E: A -> A @card(0..1)"))
+            refuse_unsupported(change("node A {} edge E: A -> A @card(0..1)", "node A {} edge E: A -> A"))
         assert caught.value.message == (
-            "the cardinality of edge E cannot change from @card(0..) to @card(0..1); "
-            "add a new edge type with it and load the edges there"
+            "the cardinality of edge E cannot change from @card(0..1) to @card(0..), which allows what was not allowed; "
+            "keep it, or add a new edge type and load the edges there"
         )
 
     def test_supported_plan_is_not_refused(self) -> None:
@@ -475,6 +501,46 @@ class TestRefusals:
         accepted = accept("interface I {}")
         renamed = replace(accepted, interfaces=(replace(accepted.interfaces[0], name="J"),))
         assert summary(plan(accepted, renamed)) == ["no interface:J"]
+
+
+class TestBackfill:
+    """Values for entities that exist make a property required that could not be otherwise."""
+
+    @staticmethod
+    def lines(before: str, after: str, **values: Json) -> list[str]:
+        named = {name.replace("__", "."): value for name, value in values.items()}
+        return list(render_plan(plan_change(accept(before), Source(after), backfill=named)[0]))
+
+    def test_a_required_property_comes_with_a_value(self) -> None:
+        assert self.lines("node A {}", "node A { x: I32 v: Vector(2)? }", A__x=7, A__v=[1, 0.5]) == [
+            "add property 'A.v' (Vector(2)?) on node 'A' (existing: [1,0.5])",
+            "add property 'A.x' (I32) on node 'A' (existing: 7)",
+        ]
+
+    def test_a_property_becomes_required_under_its_new_name(self) -> None:
+        assert self.lines("node A { x: I32? }", 'node A { y: I32 @rename_from("x") }', A__y=0) == [
+            "rename property 'A.x' -> 'A.y' on node 'A'",
+            "require property 'A.y' on node 'A' (existing: 0)",
+        ]
+
+    def test_what_is_said_of_an_interface_holds_for_its_nodes_unless_they_say_otherwise(self) -> None:
+        before = "interface I {} node A implements I {} node B implements I {}"
+        after = "interface I { x: I32 } node A implements I {} node B implements I {}"
+        assert self.lines(before, after, I__x=1, B__x=2) == [
+            "add property 'I.x' (I32) on interface 'I' (existing: 1)",
+            "add property 'A.x' (I32) on node 'A' (existing: 1)",
+            "add property 'B.x' (I32) on node 'B' (existing: 2)",
+        ]
+
+    def test_a_value_nobody_has_use_for_is_an_error(self) -> None:
+        with pytest.raises(UsageError, match=r"`A\.z`"):
+            self.lines("node A { x: I32 }", "node A { x: I32 y: I32? }", A__z=1)
+        with pytest.raises(UsageError, match=r"`A\.x`"):
+            self.lines("node A { x: I32 }", "node A { x: I32 y: I32? }", A__x=1)
+
+    def test_what_a_step_holds_can_be_compared(self) -> None:
+        (step,) = plan_change(accept("node A {}"), Source("node A { v: Vector(2) }"), backfill={"A.v": [1, 2]})[0].steps
+        assert step in {step}
 
 
 class TestLineage:
@@ -510,6 +576,10 @@ class TestJson:
             AddType("node", "A"),
             RenameType("edge", "A", "B"),
             AddProperty("node", "A", "x", PropertyType(Scalar.STRING, True, enum_values=("a", "b"))),
+            AddProperty("node", "A", "x", PropertyType(Scalar.I32), 7),
+            RequireProperty("node", "A", "x"),
+            RequireProperty("edge", "E", "x", "v"),
+            TightenCardinality("E", 0, None),
             RenameProperty("node", "A", "x", "y"),
             AddConstraint("node", "A", Index(("x", "y"))),
             ExtendEnum("node", "A", "x", ("c",)),
@@ -525,6 +595,11 @@ class TestJson:
             '{"kind":"rename_type","type_kind":"edge","from":"A","to":"B"}',
             '{"kind":"add_property","type_kind":"node","type_name":"A","property_name":"x",'
             '"property_type":{"scalar":"String","nullable":true,"list":false,"enum_values":["a","b"]}}',
+            '{"kind":"add_property","type_kind":"node","type_name":"A","property_name":"x",'
+            '"property_type":{"scalar":"I32","nullable":false,"list":false,"enum_values":null},"backfill":7}',
+            '{"kind":"require_property","type_kind":"node","type_name":"A","property_name":"x"}',
+            '{"kind":"require_property","type_kind":"edge","type_name":"E","property_name":"x","backfill":"v"}',
+            '{"kind":"tighten_cardinality","type_kind":"edge","type_name":"E","min":0,"max":null}',
             '{"kind":"rename_property","type_kind":"node","type_name":"A","from":"x","to":"y"}',
             '{"kind":"add_constraint","type_kind":"node","type_name":"A","constraint":{"Index":["x","y"]}}',
             '{"kind":"extend_enum","type_kind":"node","type_name":"A","property_name":"x","added_values":["c"]}',

@@ -52,7 +52,7 @@ from omnigraph.engine.trace import Trace
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
-from omnigraph.engine.write.schema_apply import SchemaApplied, apply_schema, plan_schema
+from omnigraph.engine.write.schema_apply import Backfills, SchemaApplied, apply_schema, plan_schema
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.times import duration
 from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Snapshot, Tag
@@ -447,16 +447,36 @@ class Graph(PastMethods, LookingMethods):
         """
         return export(self.view(branch, at), target, types, progress)
 
-    def plan_schema(self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False) -> MigrationPlan:
+    def plan_schema(
+        self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, backfill: Backfills | None = None
+    ) -> MigrationPlan:
         """What it takes to get from the schema of a branch to another one. Nothing is changed."""
-        return plan_schema(self.view(branch), schema_source(schema), allow_data_loss=allow_data_loss)
+        source = schema_source(schema)
+        return plan_schema(self.view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
 
     def apply_schema(
-        self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, actor: str | None = None
+        self,
+        schema: str | Path,
+        *,
+        branch: str = MAIN,
+        allow_data_loss: bool = False,
+        backfill: Backfills | None = None,
+        actor: str | None = None,
     ) -> SchemaApplied:
-        """Give a branch another schema, as one commit. Other branches keep theirs; older commits are read with their own."""
-        source = schema_source(schema)
-        return apply_schema(self.workspace, self.view(branch), branch, source, allow_data_loss=allow_data_loss, actor=actor)
+        """Give a branch another schema, as one commit. Other branches keep theirs; older commits are read with their own.
+
+        Entities that exist have to keep what is newly promised, or all violations are raised. `backfill` gives those without a
+        value one: `{"Person.email": "unknown"}`.
+        """
+        return apply_schema(
+            self.workspace,
+            self.view(branch),
+            branch,
+            schema_source(schema),
+            allow_data_loss=allow_data_loss,
+            backfill=backfill,
+            actor=actor,
+        )
 
     def schema(self, branch: str | None = None, at: str | None = None) -> str:
         """The text of the schema."""

@@ -123,8 +123,20 @@ def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | Non
     return pa.concat_tables(found) if found else table.schema.empty_table().select(names or table.schema.names)
 
 
+def same_columns(first: Table, second: Table) -> bool:
+    """Whether two pins keep each column under one number, so that the files of the one are rows of the other.
+
+    Two branches that were given one schema may have come there by different ways.
+    """
+
+    def columns(table: Table) -> dict[str, int]:
+        return {field.name(): field.id() for field in table.dataset.lance_schema.fields()}
+
+    return columns(first) == columns(second)
+
+
 def graft(table: Table, parts: Sequence[Part]) -> WrittenRows:
-    """Whole pieces of a pin as rows to be appended to another pin of the table: the data files stay where they are."""
+    """Whole pieces of a pin as rows to be appended to another pin with the same columns: the data files stay where they are."""
     described = []
     with translated(f"list what {table.location} is made of"):
         for part in parts:

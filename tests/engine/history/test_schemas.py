@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.engine.history.graphs import SCHEMA, contents, names, people, put
+from tests.engine.history.graphs import SCHEMA, contents, names, people, put, told
 
 import omnigraph as og
 
@@ -111,3 +111,74 @@ def test_a_property_dropped_and_made_again_is_another_one(graph: og.Graph) -> No
     (change,) = graph.diff(before, "main")
     assert (change.id, change.properties) == ("Bob", ("nickname",))
     assert contents(graph)["Person", "Alice"]["nickname"] is None
+
+
+# ── reverting ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_commit_is_reverted_under_a_later_schema(graph: og.Graph) -> None:
+    """Renamed, dropped and added since: what the commit changed comes back as far as there is a place for it."""
+    done = put(graph, 'update Person set { nickname: "X", age: 99 } where name = "Alice"')
+    assert done is not None
+    later = RENAMED.replace("age: I32?", "height: I32?")
+    graph.apply_schema(later)
+    put(graph, 'update Person set { height: 170 } where name = "Alice"')
+    assert graph.revert(done).outcome == "reverted"
+    alice = contents(graph)["Person", "Alice"]
+    assert (alice["alias"], alice["height"], "age" in alice) == ("Al", 170, False)
+
+
+def test_a_deleted_entity_comes_back_without_what_is_new(graph: og.Graph) -> None:
+    done = put(graph, 'delete Person where name = "Carol"')
+    assert done is not None
+    graph.apply_schema(WIDER)
+    assert graph.revert(done).outcome == "reverted"
+    assert contents(graph)["Person", "Carol"]["height"] is None
+
+
+def test_what_has_become_a_rule_since_is_checked(graph: og.Graph) -> None:
+    done = put(graph, 'delete Person where name = "Carol"')
+    assert done is not None
+    graph.apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    height: I32"), backfill={"Person.height": 170})
+    before = contents(graph)
+    with pytest.raises(og.MergeConflict) as caught:
+        graph.revert(done)
+    (conflict,) = told(caught.value)
+    assert (conflict.kind, conflict.entity, conflict.properties) == ("value_constraint_violation", "Carol", ("height",))
+    assert contents(graph) == before
+    assert graph.revert(done, resolve={conflict.key: {"height": 160}}).outcome == "reverted"
+    assert contents(graph)["Person", "Carol"]["height"] == 160
+
+
+def test_a_change_of_a_type_that_is_gone_leaves_nothing_to_revert(graph: og.Graph) -> None:
+    done = put(graph, 'insert Company { name: "Initech" }')
+    assert done is not None
+    without = "\n".join(line for line in SCHEMA.splitlines() if "Company" not in line)
+    graph.apply_schema(without)
+    assert graph.revert(done).outcome == "nothing_to_revert"
+
+
+def test_a_change_of_the_schema_is_not_reverted(graph: og.Graph) -> None:
+    applied = graph.apply_schema(WIDER).commit
+    assert applied is not None
+    with pytest.raises(og.SchemaBoundary, match="changed the schema") as caught:
+        graph.revert(applied.id)
+    assert caught.value.hint is not None
+    assert "apply_schema" in caught.value.hint
+
+
+# ── columns that came to be by different ways ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_large_inserts_merge_between_branches_whose_columns_were_filled_differently(graph: og.Graph) -> None:
+    """One schema, but only one branch had anything to fill: the files of the other cannot be taken over as they are."""
+    filled = SCHEMA.replace("age: I32?", "age: I32")
+    put(graph, 'insert Person { name: "Zed" }')
+    graph.apply_schema(filled, backfill={"Person.age": 0})
+    graph.apply_schema(filled, backfill={"Person.age": 0}, branch="work")
+    rows = [{"name": f"p{n}", "age": n} for n in range(3_000)]
+    graph.load({"Person": rows}, branch="work")
+    assert graph.merge("work").outcome == "merged"
+    found = contents(graph)
+    assert found["Person", "Zed"]["age"] == 0
+    assert [found["Person", f"p{n}"]["age"] for n in range(3_000)] == list(range(3_000))

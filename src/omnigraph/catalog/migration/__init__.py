@@ -1,6 +1,7 @@
 """Schema migration: what it takes to get from the accepted schema to a desired one.
 
     codes       the OG-… catalogue
+    backfill    values for entities that exist already
     steps       the values a plan is made of
     planner     two IRs in, a plan out
     render      plans for people
@@ -10,6 +11,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.declare import declare
 from omnigraph.catalog.identity import Resolution, resolve
 from omnigraph.catalog.ir import SchemaIR
@@ -21,11 +25,13 @@ from omnigraph.language.source import Source
 __all__ = ["MigrationPlan", "plan", "plan_change", "refuse_unsupported", "render_plan"]
 
 
-def plan_change(accepted: SchemaIR, desired: Source, *, allow_data_loss: bool = False) -> tuple[MigrationPlan, Resolution]:
+def plan_change(
+    accepted: SchemaIR, desired: Source, *, allow_data_loss: bool = False, backfill: Mapping[str, Json] | None = None
+) -> tuple[MigrationPlan, Resolution]:
     """The plan for a desired text, and its identities.
 
     Raises `ParseError` or `SchemaError` for the text and `SchemaIdentityError` for rename hints; an unsupported change is no
     error here, it is a step of the plan.
     """
     resolution = resolve(declare(desired), accepted, domain=accepted.domain)
-    return plan(accepted, resolution.ir, allow_data_loss=allow_data_loss), resolution
+    return plan(accepted, resolution.ir, allow_data_loss=allow_data_loss, backfill=backfill), resolution

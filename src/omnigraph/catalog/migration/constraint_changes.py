@@ -1,4 +1,8 @@
-"""Changes of constraints. Only an index can be added; nothing can be taken away.
+"""Changes of constraints. All but a key can be added; nothing can be taken away.
+
+A constraint is a promise to whoever reads the graph. It can be given once the entities that exist keep it, which is looked at
+when the plan is applied; it cannot be taken back. A key is more than that: it is what ids are made of, so it can only come with
+its type.
 
 A one-column constraint has two spellings, `email: String @unique` and `@unique(email)`, and the IR keeps both facts: which words
 stand on a property, and which constraints hold for the type. The two comparisons are therefore made separately, and each change
@@ -65,7 +69,7 @@ def type_constraint_changes(accepted: TypeIR, desired: TypeIR) -> Iterator[Step]
 
 
 def _addition(owner: TypeIR, constraint: Constraint, property_name: str | None, *, already_there: bool) -> Step:
-    if isinstance(constraint, Index):
+    if not isinstance(constraint, Key):
         return AddConstraint(owner.kind, owner.name, constraint)
     text = constraint_text(constraint)
     what = entity(owner.kind, owner.name, property_name)
@@ -75,8 +79,8 @@ def _addition(owner: TypeIR, constraint: Constraint, property_name: str | None, 
         )
     return Refusal(
         what,
-        f"{text} cannot be added to {owner.name}, because existing entities are not checked against it; "
-        "add a new type that has it and load the data there",
+        f"{text} cannot be added to {owner.name}, because the ids of existing entities are not made of it; "
+        "add a new type that has it and load the data there, or use @unique",
     )
 
 

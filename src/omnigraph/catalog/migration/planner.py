@@ -3,9 +3,10 @@
 Both sides are IRs, so the planner never guesses. Two things are the same when their ids are, and the name is one more attribute
 that may have changed. What has an id only on the desired side is new; what has one only on the accepted side goes.
 
-Two rules of the engine decide what can be a step. Existing values are never scanned or converted, so every change that could make
-an existing entity wrong is refused (a required property, a narrower enum, a new `@unique`). And a drop is not a refusal: the data
-leaves the current image and stays in history, unless the caller allows it to be lost for good.
+Three rules decide what can be a step. A schema is a promise to those who read the graph: more can be promised (`@unique`, a
+tighter `@card`, a value that is always there) if the entities that exist keep it, which is looked at when the plan is applied; no
+promise is taken back. Values are never converted, so a property keeps its type. And a drop is not a refusal: the data leaves the
+current image and stays in history, unless the caller allows it to be lost for good.
 
 Accepted, on the left, and desired:
 
@@ -14,7 +15,7 @@ Accepted, on the left, and desired:
         state: enum(open, done)                    status: enum(open, done, stuck) @rename_from("state")
         age: I32?
     }                                          }
-    edge Knows: Person -> Person               edge Knows: Human -> Human @card(0..9)
+    edge Knows: Person -> Person @card(0..9)   edge Knows: Human -> Human
 
 gives, in this order,
 
@@ -37,10 +38,11 @@ does not end the plan, so that one look shows everything that stands in the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from omnigraph.catalog.canonical_json import compact
+from omnigraph.catalog.canonical_json import Json, compact
 from omnigraph.catalog.ir import SchemaIR, TypeIR
+from omnigraph.catalog.migration.backfill import Backfill
 from omnigraph.catalog.migration.constraint_changes import type_constraint_changes
 from omnigraph.catalog.migration.lineage import check_lineage
 from omnigraph.catalog.migration.property_changes import property_changes
@@ -48,18 +50,23 @@ from omnigraph.catalog.migration.steps import AddType, DropMode, MigrationPlan, 
 from omnigraph.catalog.migration.type_changes import head_changes, removal
 
 
-def plan(accepted: SchemaIR, desired: SchemaIR, *, allow_data_loss: bool = False) -> MigrationPlan:
+def plan(
+    accepted: SchemaIR, desired: SchemaIR, *, allow_data_loss: bool = False, backfill: Mapping[str, Json] | None = None
+) -> MigrationPlan:
     """Every step from the accepted schema to the desired one, in order.
 
-    With `allow_data_loss` every drop is hard. Raises `SchemaIdentityError` when the two are not states of one schema.
+    With `allow_data_loss` every drop is hard; `backfill` has values for existing entities, by `Type.property`. Raises
+    `SchemaIdentityError` when the two are not states of one schema.
     """
     check_lineage(accepted, desired)
+    filled = Backfill(backfill or {})
     mode = DropMode.HARD if allow_data_loss else DropMode.SOFT
     steps = [
-        *_group_changes(accepted.interfaces, desired.interfaces, mode),
-        *_group_changes(accepted.nodes, desired.nodes, mode),
-        *_group_changes(accepted.edges, desired.edges, mode),
+        *_group_changes(accepted.interfaces, desired.interfaces, mode, filled),
+        *_group_changes(accepted.nodes, desired.nodes, mode, filled),
+        *_group_changes(accepted.edges, desired.edges, mode, filled),
     ]
+    filled.refuse_unused()
     # The JSON text, because that is what is hashed: to `==`, the bounds 1 and 1.0 are the same.
     if not steps and compact(accepted.to_json()) != compact(desired.to_json()):
         reason = "the schemas differ by an unclassified semantic IR change; write the change as the schema language states it"
@@ -67,7 +74,7 @@ def plan(accepted: SchemaIR, desired: SchemaIR, *, allow_data_loss: bool = False
     return MigrationPlan(tuple(steps))
 
 
-def _group_changes(accepted: Sequence[TypeIR], desired: Sequence[TypeIR], mode: DropMode) -> Iterator[Step]:
+def _group_changes(accepted: Sequence[TypeIR], desired: Sequence[TypeIR], mode: DropMode, backfill: Backfill) -> Iterator[Step]:
     """Types of one kind: the desired ones by name, then those that go."""
     known = {type_.type_id: type_ for type_ in accepted}
     for type_ in desired:
@@ -76,7 +83,7 @@ def _group_changes(accepted: Sequence[TypeIR], desired: Sequence[TypeIR], mode: 
             yield AddType(type_.kind, type_.name)
         else:
             yield from head_changes(before, type_)
-            yield from property_changes(before, type_, mode)
+            yield from property_changes(before, type_, mode, backfill)
             yield from type_constraint_changes(before, type_)
     for leftover in known.values():
         yield removal(leftover, mode)

@@ -8,41 +8,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.ir import PropertyIR, TypeIR, entity
 from omnigraph.catalog.migration.annotation_changes import property_annotation_changes
+from omnigraph.catalog.migration.backfill import Backfill
 from omnigraph.catalog.migration.codes import PROPERTY_TYPE_CHANGE, REQUIRED_WITHOUT_BACKFILL
 from omnigraph.catalog.migration.constraint_changes import written_constraint_changes
-from omnigraph.catalog.migration.steps import AddProperty, DropMode, DropProperty, ExtendEnum, Refusal, RenameProperty, Step
+from omnigraph.catalog.migration.steps import (
+    AddProperty,
+    DropMode,
+    DropProperty,
+    ExtendEnum,
+    Refusal,
+    RenameProperty,
+    RequireProperty,
+    Step,
+)
 
 
-def property_changes(accepted: TypeIR, desired: TypeIR, mode: DropMode) -> Iterator[Step]:
+def property_changes(accepted: TypeIR, desired: TypeIR, mode: DropMode, backfill: Backfill) -> Iterator[Step]:
     """Desired properties by name, then those that go."""
     known = {p.property_id: p for p in accepted.properties}
     for prop in desired.properties:
         before = known.pop(prop.property_id, None)
         if before is None:
-            yield _addition(desired, prop)
+            yield _addition(desired, prop, backfill.value(desired, prop))
         else:
-            yield from _changes(accepted, desired, before, prop)
+            yield from _changes(accepted, desired, before, prop, backfill)
     for leftover in known.values():
         yield DropProperty(desired.kind, desired.name, leftover.name, mode)
 
 
-def _addition(owner: TypeIR, prop: PropertyIR) -> Step:
-    if prop.type.nullable:
-        return AddProperty(owner.kind, owner.name, prop.name, prop.type)
+def _addition(owner: TypeIR, prop: PropertyIR, backfill: Json) -> Step:
+    if prop.type.nullable or backfill is not None:
+        return AddProperty(owner.kind, owner.name, prop.name, prop.type, backfill)
     return Refusal(
         entity(owner.kind, owner.name, prop.name),
         f"{owner.name}.{prop.name} cannot be added as required {prop.type}, because existing entities would have no value; "
-        f"add it as {prop.type.as_nullable()} and fill it in",
+        f"add it as {prop.type.as_nullable()} and fill it in, or say what they are to have (backfill)",
         REQUIRED_WITHOUT_BACKFILL,
     )
 
 
-def _changes(accepted_owner: TypeIR, owner: TypeIR, accepted: PropertyIR, desired: PropertyIR) -> Iterator[Step]:
+def _changes(
+    accepted_owner: TypeIR, owner: TypeIR, accepted: PropertyIR, desired: PropertyIR, backfill: Backfill
+) -> Iterator[Step]:
     if accepted.name != desired.name:
         yield RenameProperty(owner.kind, owner.name, accepted.name, desired.name)
-    yield from _type_changes(owner, accepted, desired)
+    yield from _type_changes(owner, accepted, desired, backfill)
     yield from _embed_changes(owner, accepted, desired)
     yield from written_constraint_changes(accepted_owner, owner, accepted, desired)
     yield from _provenance_changes(owner, accepted, desired)
@@ -50,7 +63,7 @@ def _changes(accepted_owner: TypeIR, owner: TypeIR, accepted: PropertyIR, desire
     yield from property_annotation_changes(owner, accepted, desired)
 
 
-def _type_changes(owner: TypeIR, accepted: PropertyIR, desired: PropertyIR) -> Iterator[Step]:
+def _type_changes(owner: TypeIR, accepted: PropertyIR, desired: PropertyIR, backfill: Backfill) -> Iterator[Step]:
     before, after = accepted.type, desired.type
     if before == after:
         return
@@ -66,12 +79,10 @@ def _type_changes(owner: TypeIR, accepted: PropertyIR, desired: PropertyIR) -> I
             "and stop using them, new values may be added beside them"
         )
     elif before.as_required() == after.as_required():
-        reason = (
-            f"{name} cannot become nullable ({before} to {after}); add a new nullable property and copy the values"
-            if after.nullable
-            else f"{name} cannot become required ({before} to {after}), because existing entities may have no value; keep it "
-            "nullable, or load the data into a new type"
-        )
+        if not after.nullable:
+            yield RequireProperty(owner.kind, owner.name, desired.name, backfill.value(owner, desired))
+            return
+        reason = f"{name} cannot become nullable ({before} to {after}); add a new nullable property and copy the values"
     else:
         reason = (
             f"{name} cannot change its type from {before} to {after}; add a new property of type {after.as_nullable()}, "

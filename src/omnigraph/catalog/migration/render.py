@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from omnigraph.catalog.canonical_json import float_text
+from omnigraph.catalog.canonical_json import Json, compact, float_text
 from omnigraph.catalog.migration.steps import (
     AddConstraint,
     AddProperty,
@@ -19,7 +19,9 @@ from omnigraph.catalog.migration.steps import (
     Refusal,
     RenameProperty,
     RenameType,
+    RequireProperty,
     Step,
+    TightenCardinality,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
 )
@@ -42,12 +44,16 @@ def render_step(step: Step) -> str:
             return f"add {kind} type '{name}'"
         case RenameType(kind, old, new):
             return f"rename {kind} type '{old}' -> '{new}'"
-        case AddProperty(kind, owner, name, type_):
-            return f"add property '{owner}.{name}' ({_type_text(type_)}) on {kind} '{owner}'"
+        case AddProperty(kind, owner, name, type_, backfill):
+            return f"add property '{owner}.{name}' ({_type_text(type_)}) on {kind} '{owner}'{_backfill_text(backfill)}"
+        case RequireProperty(kind, owner, name, backfill):
+            return f"require property '{owner}.{name}' on {kind} '{owner}'{_backfill_text(backfill)}"
         case RenameProperty(kind, owner, old, new):
             return f"rename property '{owner}.{old}' -> '{owner}.{new}' on {kind} '{owner}'"
         case AddConstraint(kind, owner, constraint):
             return f"add constraint {constraint_text(constraint)} on {kind} '{owner}'"
+        case TightenCardinality(owner, minimum, maximum):
+            return f"tighten cardinality of edge '{owner}' to {cardinality_text(minimum, maximum)}"
         case ExtendEnum(kind, owner, name, added):
             return f"extend enum '{owner}.{name}' ({', '.join(f'+{value}' for value in added)}) on {kind} '{owner}'"
         case UpdateTypeMetadata(kind, name, notes):
@@ -82,6 +88,11 @@ def constraint_text(constraint: Constraint) -> str:
             assert_never(constraint)
 
 
+def cardinality_text(minimum: int, maximum: int | None) -> str:
+    """A cardinality as the schema language writes it."""
+    return f"@card({minimum}..{'' if maximum is None else maximum})"
+
+
 def notes_text(notes: tuple[Note, ...]) -> str:
     """Annotations as the schema language writes them."""
     return " ".join(_note_text(note) for note in notes) or "no annotations"
@@ -91,6 +102,10 @@ def _note_text(note: Note) -> str:
     arguments = [] if note.value is None else [quote_string(note.value)]
     arguments += [f"{key}={quote_string(value)}" for key, value in note.kwargs]
     return f"@{note.name}({', '.join(arguments)})" if arguments else f"@{note.name}"
+
+
+def _backfill_text(value: Json) -> str:
+    return "" if value is None else f" (existing: {compact(value)})"
 
 
 def _type_text(type_: PropertyType) -> str:

@@ -2,6 +2,9 @@
 
 A step says what changes in the words of the schema; how the data follows is the business of whoever applies it. Names are the
 desired ones, except where a step is about something that goes: a dropped type has only its accepted name.
+
+Steps that add a promise (`RequireProperty`, `TightenCardinality`, `AddConstraint` of anything but an index) hold for a graph
+whose entities keep it; whoever applies them looks.
 """
 
 from __future__ import annotations
@@ -51,15 +54,38 @@ class AddProperty:
     type_name: str
     property_name: str
     property_type: PropertyType
+    backfill: Json = None
+    """The value entities get that exist already; None: they have none."""
 
     def to_json(self) -> dict[str, Json]:
-        return {
+        data: dict[str, Json] = {
             "kind": "add_property",
             "type_kind": self.type_kind,
             "type_name": self.type_name,
             "property_name": self.property_name,
             "property_type": type_json(self.property_type),
         }
+        return data if self.backfill is None else {**data, "backfill": self.backfill}
+
+
+@dataclass(frozen=True, slots=True)
+class RequireProperty:
+    """A property that could be missing has to be there from now on."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    backfill: Json = None
+    """The value entities get that have none; None: there may be no such entity."""
+
+    def to_json(self) -> dict[str, Json]:
+        data: dict[str, Json] = {
+            "kind": "require_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+        }
+        return data if self.backfill is None else {**data, "backfill": self.backfill}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +117,24 @@ class AddConstraint:
             "type_kind": self.type_kind,
             "type_name": self.type_name,
             "constraint": constraint_json(self.constraint),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TightenCardinality:
+    """A source may have fewer different numbers of edges than before."""
+
+    type_name: str
+    minimum: int
+    maximum: int | None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "tighten_cardinality",
+            "type_kind": "edge",
+            "type_name": self.type_name,
+            "min": self.minimum,
+            "max": self.maximum,
         }
 
 
@@ -195,8 +239,10 @@ Step = (
     AddType
     | RenameType
     | AddProperty
+    | RequireProperty
     | RenameProperty
     | AddConstraint
+    | TightenCardinality
     | ExtendEnum
     | UpdateTypeMetadata
     | UpdatePropertyMetadata

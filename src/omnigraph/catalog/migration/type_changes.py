@@ -7,7 +7,8 @@ from typing import assert_never
 
 from omnigraph.catalog.ir import EdgeIR, InterfaceIR, NodeIR, TypeIR, TypeRef, entity
 from omnigraph.catalog.migration.annotation_changes import type_annotation_changes
-from omnigraph.catalog.migration.steps import DropMode, DropType, Refusal, RenameType, Step
+from omnigraph.catalog.migration.render import cardinality_text
+from omnigraph.catalog.migration.steps import DropMode, DropType, Refusal, RenameType, Step, TightenCardinality
 
 
 def head_changes(accepted: TypeIR, desired: TypeIR) -> Iterator[Step]:
@@ -70,16 +71,16 @@ def _endpoint_changes(accepted: EdgeIR, desired: EdgeIR) -> Iterator[Step]:
 
 def _cardinality_changes(accepted: EdgeIR, desired: EdgeIR) -> Iterator[Step]:
     before, after = (accepted.minimum, accepted.maximum), (desired.minimum, desired.maximum)
-    if before != after:
-        yield Refusal(
-            entity("edge", desired.name),
-            f"the cardinality of edge {desired.name} cannot change from {_cardinality(*before)} to {_cardinality(*after)}; "
-            "add a new edge type with it and load the edges there",
-        )
-
-
-def _cardinality(minimum: int, maximum: int | None) -> str:
-    return f"@card({minimum}..{'' if maximum is None else maximum})"
+    if before == after:
+        return
+    if after[0] >= before[0] and (before[1] is None or (after[1] is not None and after[1] <= before[1])):
+        yield TightenCardinality(desired.name, *after)
+        return
+    yield Refusal(
+        entity("edge", desired.name),
+        f"the cardinality of edge {desired.name} cannot change from {cardinality_text(*before)} to {cardinality_text(*after)}, "
+        "which allows what was not allowed; keep it, or add a new edge type and load the edges there",
+    )
 
 
 def _names(refs: Iterable[TypeRef]) -> str:

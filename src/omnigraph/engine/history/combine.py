@@ -37,7 +37,7 @@ from omnigraph.engine.history.conflicts import (
     with_values,
 )
 from omnigraph.engine.history.deltas import DIRECT_ROWS, Deltas, aligned, types_of
-from omnigraph.engine.history.row_delta import DELETE, RawRow, RowDelta, raw_rows, table_of
+from omnigraph.engine.history.row_delta import DELETE, RawRow, RowDelta, no_images, raw_rows, table_of
 from omnigraph.engine.history.three_way import Clash, decide
 from omnigraph.engine.view import View, table_key
 from omnigraph.engine.write.changeset import ChangeSet, Delta, among, no_rows, whole
@@ -131,7 +131,7 @@ class Combiner:
 
     def run(self) -> Combination:
         """The outcome."""
-        theirs = {table_key(d.type): d for d in self._deltas.between(self.base, self.theirs, self._types)}
+        theirs = {table_key(d.type): d for d in self._deltas.between(self.base, self.theirs, self._types, self._types)}
         conflicts: list[Conflict] = []
         for key, type_ in sorted(self._types.items()):
             common = self._common(key, type_)
@@ -151,7 +151,7 @@ class Combiner:
         """What the base has of further bases, against the first."""
         decided: dict[str, tuple[RawRow | None, RawRow | None]] = {}
         for other, root in self._other_bases:
-            for delta in self._deltas.between(self.base, other, [key]):
+            for delta in self._deltas.between(self.base, other, [key], self._types):
                 roots = {str(row["id"]): row for row in raw_rows(self._rows(root, type_, delta.ids.to_pylist()))}
                 for id_, first, second in delta.images(0, len(delta.ids)):
                     so_far = decided[id_][1] if id_ in decided else first
@@ -287,7 +287,7 @@ class Combiner:
         key = table_key(type_)
         state, there = view.snapshot.tables.get(key), types_of(view.catalog).get(key)
         if state is None or there is None:
-            return no_rows(type_)
+            return no_images(type_)
         return aligned(images(view.workspace.store.tables.open(state), ids), there, type_)
 
     def _row(self, view: View, type_: Type, id_: str) -> RawRow | None:
@@ -336,7 +336,7 @@ class Combiner:
         if combined is not None:
             delta = combined.delta()
             found = found.filter(pa.array(~among(whole(found["id"]), delta.ids)))
-            found = pa.concat_tables([found, delta.after.select(["id", *group])])
+            found = pa.concat_tables([found, delta.after.select(["id", *group])], promote_options="default")
         rows = [row for row in found.to_pylist() if [row[name] for name in group] == values]
         return sorted({row["id"] for row in rows} - {violation.entity})
 

@@ -16,14 +16,13 @@ Two states on different branches are compared through the commit where they part
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
-from omnigraph.catalog.columns import columns_of
-from omnigraph.engine.history.row_delta import RowDelta
+from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
 from omnigraph.engine.view import View, Workspace, table_key
 from omnigraph.engine.write.changeset import among, whole
 from omnigraph.errors import HistoryReclaimed
@@ -71,38 +70,52 @@ class Deltas:
         self._log = log
         self.reads = Reads()
 
-    def between(self, before: View, after: View, keys: Collection[str] | None = None) -> Iterator[RowDelta]:
-        """What differs, type by type; types in which nothing does are left out. `keys` chooses tables."""
+    def between(
+        self, before: View, after: View, keys: Collection[str] | None = None, shown: Mapping[str, Type] | None = None
+    ) -> Iterator[RowDelta]:
+        """What differs, type by type; types in which nothing does are left out. `keys` chooses tables.
+
+        Images are shown in the properties of the later state, or of types of another schema (`shown`).
+        """
         old, new = types_of(before.catalog), types_of(after.catalog)
         for key in sorted(old.keys() | new.keys() if keys is None else keys):
             first = _End(before.snapshot.commit, before.snapshot.schema, old.get(key), before.snapshot.tables.get(key))
             second = _End(after.snapshot.commit, after.snapshot.schema, new.get(key), after.snapshot.tables.get(key))
-            delta = self._between(key, first, second)
+            delta = self._between(key, first, second, None if shown is None else shown.get(key))
             if delta is not None and not delta.is_empty:
                 yield delta
 
-    def _between(self, key: str, first: _End, second: _End) -> RowDelta | None:
+    def _between(self, key: str, first: _End, second: _End, shown: Type | None) -> RowDelta | None:
         if first.state is None or second.state is None or first.type is None or second.type is None:
-            return self.of_pins(first.type, first.state, second.type, second.state)
+            return self.of_pins(first.type, first.state, second.type, second.state, shown)
         if first.state.pin == second.state.pin:
             return None
         if first.schema == second.schema and (apart := self._apart(first.state, second.state)) > DIRECT_ROWS:
             way = self._shorter_way(key, first, second, apart)
             if way is not None:
-                return self._composed(second.type, way)
-        return self.of_pins(first.type, first.state, second.type, second.state)
+                return self._composed(second.type, way, shown or second.type)
+        return self.of_pins(first.type, first.state, second.type, second.state, shown)
 
-    def of_pins(self, old: Type | None, before: TableState | None, new: Type | None, after: TableState | None) -> RowDelta | None:
+    def of_pins(
+        self,
+        old: Type | None,
+        before: TableState | None,
+        new: Type | None,
+        after: TableState | None,
+        shown: Type | None = None,
+    ) -> RowDelta | None:
         """What differs between two pins of a table. One without a type or a state holds nothing."""
-        type_ = new or old
+        type_ = shown or new or old
         if type_ is None or (before is None and after is None):
             return None
         if before is not None and after is not None and before.pin == after.pin:
             return None
         state = after or before
         assert state is not None
-        names = (*columns_of(type_).names, *(() if old is None else columns_of(old).names))
-        key = (state.location, before and before.pin, after and after.pin, "delta", type_.name, names)
+        columns = tuple(
+            () if t is None else tuple((p.name, p.property_id) for p in t.properties.values()) for t in (type_, old, new)
+        )
+        key = (state.location, before and before.pin, after and after.pin, "delta", type_.name, columns)
         found: RowDelta = self._workspace.memory.keep(
             key, lambda: self._compared(type_, old, before, new, after), lambda d: d.nbytes + 1024
         )
@@ -119,7 +132,7 @@ class Deltas:
             parts = Unlike(() if first is None else everything(first), () if second is None else everything(second))
         rows = []
         for table, of, chosen in ((first, old, parts.gone), (second, new, parts.came)):
-            rows.append(columns_of(type_).empty_table() if table is None or of is None else self._read(table, of, type_, chosen))
+            rows.append(no_images(type_) if table is None or of is None else self._read(table, of, type_, chosen))
         return RowDelta.of(type_, *rows)
 
     def touched_too(self, theirs: RowDelta, base: TableState, there: TableState, now: TableState) -> RowDelta | None:
@@ -144,7 +157,7 @@ class Deltas:
         self.reads.parts += len(parts)
         self.reads.rows += sum(part.rows for part in parts)
         if not parts:
-            return columns_of(wanted).empty_table()
+            return no_images(wanted)
         return aligned(read_parts(table, tuple(parts)), of, wanted)
 
     def _open(self, state: TableState) -> Table:
@@ -155,10 +168,10 @@ class Deltas:
 
     # ── ways through the lineage ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _composed(self, type_: Type, way: list[tuple[TableState, TableState]]) -> RowDelta:
-        together = RowDelta.nothing(type_)
+    def _composed(self, type_: Type, way: list[tuple[TableState, TableState]], shown: Type) -> RowDelta:
+        together = RowDelta.nothing(shown)
         for before, after in way:
-            step = self.of_pins(type_, before, type_, after)
+            step = self.of_pins(type_, before, type_, after, shown)
             together = together if step is None else together.then(step)
         return together
 
@@ -216,7 +229,7 @@ def _reversed(way: list[tuple[TableState, TableState]]) -> list[tuple[TableState
 
 def aligned(rows: pa.Table, of: Type, wanted: Type) -> pa.Table:
     """Rows of a type in the columns it has in another schema: properties are matched by identity, not by name."""
-    schema = columns_of(wanted)
+    schema = image_columns(wanted)
     names = {prop.property_id: prop.name for prop in of.properties.values()}
     if of is wanted or names == {prop.property_id: prop.name for prop in wanted.properties.values()}:
         return rows.select(schema.names).cast(schema)

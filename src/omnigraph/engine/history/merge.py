@@ -17,7 +17,9 @@ their own, are grafted: the files are named by the target too. Everything else i
 then it is prepared again, against the new state, a bounded number of times. Nothing is ever merged against a state that is gone.
 
 A revert is the same thing with other ends: the commit is the base, its parent is theirs. What happened later to the same
-entities comes up as conflicts.
+entities comes up as conflicts. The schema may have changed since: types and properties are known by identity, so what was
+renamed is brought back under its new name, what was dropped since is not brought back, and what has become a rule since is
+checked. Only a commit that changed the schema itself cannot be reverted.
 """
 
 from __future__ import annotations
@@ -33,12 +35,13 @@ from omnigraph.engine.history.deltas import Deltas
 from omnigraph.engine.history.diff import lines_of
 from omnigraph.engine.history.row_delta import DELETE, INSERT, UPDATE
 from omnigraph.engine.view import View
+from omnigraph.engine.write.changeset import typed
 from omnigraph.engine.write.validate import relied_on
 from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
 from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
 from omnigraph.storage.changes import Append, Applied, Change, Delete, TableState, Upsert
 from omnigraph.storage.commit_log import CommitLog
-from omnigraph.storage.differences import graft, pieces_apart, unlike
+from omnigraph.storage.differences import graft, pieces_apart, same_columns, unlike
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import Held
 from omnigraph.storage.lineage import Commit, OpClass, merge_base, merge_bases
@@ -286,7 +289,12 @@ class Merger:
     def _revert(self, commit: Commit, branch: str, wanted: Wanted, lease: Held | None) -> Merge:
         assert commit.parent is not None
         ours, done, undone = self._view(branch), self._view_at(commit.id), self._view_at(commit.parent)
-        _require_one_schema((done, ours, undone), commit.id, branch)
+        if done.snapshot.schema != undone.snapshot.schema:
+            raise SchemaBoundary(
+                f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
+                hint="Apply the schema you want to have: g.apply_schema(g.schema(at=commit.parent)) plans the way back.",
+                commit=commit.id,
+            )
         resolutions = Resolutions(wanted.resolve)
         combined = Combiner(self._deltas, done, ours, undone, strict=wanted.strict, resolutions=resolutions).run()
         if wanted.dry_run or combined.conflicts:
@@ -350,14 +358,16 @@ class Merger:
         tables = self._store.tables
         ids = tuple(delta.ids.to_pylist())
         old = tuple(delta.before["id"].to_pylist())
-        if not one.decided and one.is_plain and delta.inserts_only and before is not None:
+        plain_inserts = not one.decided and one.is_plain and delta.inserts_only and before is not None
+        if plain_inserts and same_columns(tables.open(now), tables.open(there)):
+            assert before is not None
             parts = unlike(tables.open(before), tables.open(there))
             rows = sum(part.rows for part in parts.came)
             if parts.is_appended and rows == len(ids) and rows >= GRAFTED_ROWS * len(parts.came):
                 return Append(graft(tables.open(there), parts.came), ids)
         if not delta.after.num_rows:
             return Delete(old)
-        written = tables.open(now).write(delta.after)
+        written = tables.open(now).write(typed(delta.type, delta.after))
         return Upsert(written, old) if old else Append(written, ids)
 
 

@@ -62,7 +62,7 @@ class RowDelta:
     @classmethod
     def nothing(cls, type_: NodeType | EdgeType) -> RowDelta:
         """No difference."""
-        return cls(type_, columns_of(type_).empty_table(), columns_of(type_).empty_table())
+        return cls(type_, no_images(type_), no_images(type_))
 
     @property
     def is_node(self) -> bool:
@@ -147,6 +147,16 @@ class RowDelta:
         yield from zip(ids, *sides, strict=True)
 
 
+def image_columns(type_: NodeType | EdgeType) -> pa.Schema:
+    """The columns of images: any property may be missing, because it may have become required only later."""
+    return pa.schema([f.with_nullable(True) if f.name in type_.properties else f for f in columns_of(type_)])
+
+
+def no_images(type_: NodeType | EdgeType) -> pa.Table:
+    """No rows."""
+    return image_columns(type_).empty_table()
+
+
 def raw_rows(rows: pa.Table) -> list[RawRow]:
     """Rows as dicts of numbers, text, bytes and lists: every stored value has such a form, also dates no calendar has."""
     columns = [_numbers(rows[name]).to_pylist() for name in rows.column_names]
@@ -155,7 +165,7 @@ def raw_rows(rows: pa.Table) -> list[RawRow]:
 
 def table_of(type_: NodeType | EdgeType, rows: list[RawRow]) -> pa.Table:
     """Such rows as a table."""
-    return pa.Table.from_pylist(rows, schema=columns_of(type_))
+    return pa.Table.from_pylist(rows, schema=image_columns(type_))
 
 
 def _numbers(values: pa.ChunkedArray) -> pa.ChunkedArray:

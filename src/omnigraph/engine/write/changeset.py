@@ -120,6 +120,12 @@ def no_rows(type_: NodeType | EdgeType) -> pa.Table:
     return columns_of(type_).empty_table()
 
 
+def typed(type_: NodeType | EdgeType, rows: pa.Table) -> pa.Table:
+    """Checked rows in exactly the columns of their type: what is required is there."""
+    wanted = columns_of(type_)
+    return rows if rows.schema.equals(wanted) else rows.cast(wanted)
+
+
 def whole(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column in one piece."""
     if isinstance(values, pa.Array):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from omnigraph.engine.view import View, Workspace
-from omnigraph.engine.write.changeset import ChangeSet, Delta
+from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
@@ -41,6 +41,8 @@ class Intent:
     """Somebody has validated the change against the view already."""
     lease: Held | None = None
     """What keeps data files from being reclaimed that were begun long ago."""
+    mark: str | None = None
+    """What tells this write from all others, if it may be repeated: see `GraphStore.marked`."""
 
 
 def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, intent: Intent) -> Commit | None:
@@ -62,6 +64,7 @@ def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, in
         merged_parent=intent.merged_parent,
         carried=intent.carried,
         lease=intent.lease,
+        mark=intent.mark,
     )
     return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes))
 
@@ -69,7 +72,7 @@ def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, in
 def _change(delta: Delta, view: View) -> Change:
     if delta.rows.num_rows == 0 and not delta.replaces_all:
         return Delete(tuple(delta.removed.to_pylist()))
-    written = stored_of(view, delta.type).table.write(delta.rows) if delta.written is None else delta.written
+    written = stored_of(view, delta.type).table.write(typed(delta.type, delta.rows)) if delta.written is None else delta.written
     if delta.replaces_all:
         return Overwrite(written)
     if delta.fresh and not len(delta.removed):

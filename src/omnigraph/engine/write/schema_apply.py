@@ -1,18 +1,20 @@
 """A new schema: the planner's steps carried out on the tables, and published with the schema in one commit.
 
-    add type          an empty table comes            rename type       nothing: a table is known by identity
-    drop type         a table goes                    metadata, enum,   nothing but the schema
-    add property      a column without values         constraint
-    rename property   a column has another name
-    drop property     a column goes
+    add type          an empty table comes              rename type             nothing: a table is known by identity
+    drop type         a table goes                      metadata, enum, index   nothing but the schema
+    …property         columns follow (`reshape`)        other constraints       what exists has to keep them (`promises`)
 
-Other branches keep the schema they have; every commit is read with its own. If somebody writes to a table while its columns are
-prepared, they are prepared again. A hard drop also takes the data out of history: it is an ordinary drop first, and what older
-commits hold is given back by `cleanup` once they are out of the window.
+All entities that break a new promise are told at once, and then nothing is changed. If somebody writes to a table while it was
+prepared or looked at, that is done again; if somebody changes the schema, the change is void. A write that was prepared for the
+old schema is void in turn (`commit`), so no entity slips in that the new one does not allow.
+
+Other branches keep the schema they have; every commit is read with its own. A hard drop (`allow_data_loss`) takes the data out of
+everything the new commit refers to; what older commits hold is given back by `cleanup`, once they are out of its window.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from omnigraph.catalog.canonical_json import Json, compact
@@ -21,16 +23,18 @@ from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.ir import SchemaIR
 from omnigraph.catalog.migration import MigrationPlan, plan_change, refuse_unsupported, render_plan
 from omnigraph.engine.view import View, Workspace, table_key, table_location
+from omnigraph.engine.write.promises import broken, promises_of
+from omnigraph.engine.write.reshape import reshaped, reshaping_of
+from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
 from omnigraph.language.source import Source
-from omnigraph.storage.changes import Applied, TableState
-from omnigraph.storage.columns import add_nullable_columns, drop_columns, rename_columns
-from omnigraph.storage.derived import then
 from omnigraph.storage.graph_store import NewTable
 from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.manifest import SchemaDocument
+from omnigraph.storage.manifest import ManifestState, SchemaDocument
 from omnigraph.storage.plan import PublishPlan, Replacement
-from omnigraph.storage.tables import unchanged
+
+Backfills = Mapping[str, Json]
+"""Values for entities that exist, by `Type.property`."""
 
 ATTEMPTS = 5
 """Times the columns are prepared again because somebody wrote to their table meanwhile."""
@@ -64,29 +68,46 @@ class SchemaApplied:
         }
 
 
-def plan_schema(view: View, desired: Source, *, allow_data_loss: bool = False) -> MigrationPlan:
-    """The steps from the schema of a view to another one. Nothing is changed."""
-    return plan_change(view.catalog.ir, desired, allow_data_loss=allow_data_loss)[0]
+def plan_schema(
+    view: View, desired: Source, *, allow_data_loss: bool = False, backfill: Backfills | None = None
+) -> MigrationPlan:
+    """The steps from the schema of a view to another one. Nothing is changed, and no entity is looked at."""
+    plan, resolution = plan_change(view.catalog.ir, desired, allow_data_loss=allow_data_loss, backfill=backfill)
+    for type_ in _types(Catalog.of(resolution.ir)).values():
+        reshaping_of(plan, type_)  # a value that does not fit is told now
+    return plan
 
 
 def apply_schema(
-    workspace: Workspace, view: View, branch: str, desired: Source, *, allow_data_loss: bool = False, actor: str | None = None
+    workspace: Workspace,
+    view: View,
+    branch: str,
+    desired: Source,
+    *,
+    allow_data_loss: bool = False,
+    backfill: Backfills | None = None,
+    actor: str | None = None,
 ) -> SchemaApplied:
     """Make a branch have another schema, and its tables follow."""
-    plan, resolution = plan_change(view.catalog.ir, desired, allow_data_loss=allow_data_loss)
+    plan, resolution = plan_change(view.catalog.ir, desired, allow_data_loss=allow_data_loss, backfill=backfill)
     refuse_unsupported(plan)
     if not plan.steps:
         return SchemaApplied(plan, None)
-    document = SchemaDocument(resolution.ir.hash(), desired.text, compact(resolution.ir.to_json()))
+    accepted = view.snapshot.schema
+
+    def still_accepted(state: ManifestState, between: Sequence[Commit]) -> None:
+        if state.head.schema != accepted:
+            raise ReadSetChanged("the schema changed while a change of it was prepared", hint="Plan the change again.")
+
     last: ReadSetChanged | None = None
     for _ in range(ATTEMPTS):
-        publish = _publish_plan(workspace, view, resolution.ir, document, actor)
+        publish = _publish_plan(workspace, view, plan, resolution.ir, desired.text, actor)
         try:
-            return SchemaApplied(plan, workspace.store.publish(branch, publish))
+            return SchemaApplied(plan, workspace.store.publish(branch, publish, still_accepted))
         except ReadSetChanged as moved:
             last = moved
             snapshot = workspace.store.snapshot(branch)
-            if snapshot.schema != view.snapshot.schema:
+            if snapshot.schema != accepted:
                 raise  # not the rows but the schema: what was asked for may mean something else now
             view = View(workspace, snapshot, view.catalog)
     assert last is not None
@@ -94,17 +115,23 @@ def apply_schema(
 
 
 def _publish_plan(
-    workspace: Workspace, view: View, desired: SchemaIR, document: SchemaDocument, actor: str | None
+    workspace: Workspace, view: View, plan: MigrationPlan, desired: SchemaIR, text: str, actor: str | None
 ) -> PublishPlan:
     before, after = _types(view.catalog), _types(Catalog.of(desired))
     new = [NewTable(key, table_location(t), columns_of(t)) for key, t in after.items() if key not in before]
-    replacements = []
-    for key, type_ in after.items():
-        state = view.snapshot.tables.get(key)
-        if state is not None and key in before:
-            applied = _columns(workspace, state, before[key], type_)
-            if applied.state.pin != state.pin:
-                replacements.append(Replacement(key, state.pin, applied))
+    replacements: list[Replacement] = []
+    looked_at: set[str] = set()
+    found: list[Violation] = []
+    for key in (key for key in after if key in before and key in view.snapshot.tables):
+        state = view.snapshot.tables[key]
+        applied = reshaped(workspace.store.tables, state, before[key], after[key], reshaping_of(plan, after[key]))
+        if applied.state.pin != state.pin:
+            replacements.append(Replacement(key, state.pin, applied))
+        promises = promises_of(plan, after[key])
+        if promises is not None:
+            looked_at.add(key)
+            found += broken(promises, workspace.store.tables.open(applied.state), view)
+    refuse(found)
     return PublishPlan(
         OpClass.LOGICAL,
         "schema apply",
@@ -112,7 +139,8 @@ def _publish_plan(
         replacements=tuple(replacements),
         creates=workspace.store.create_tables(new),
         drops=tuple(key for key in before if key not in after),
-        schema=document,
+        read_set=frozenset(looked_at),
+        schema=SchemaDocument(desired.hash(), text, compact(desired.to_json())),
         actor=actor,
     )
 
@@ -120,22 +148,3 @@ def _publish_plan(
 def _types(catalog: Catalog) -> dict[str, NodeType | EdgeType]:
     types: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
     return {table_key(type_): type_ for type_ in types}
-
-
-def _columns(workspace: Workspace, state: TableState, before: NodeType | EdgeType, after: NodeType | EdgeType) -> Applied:
-    """A table whose columns are those of the new type: some go, some have other names, some come."""
-    tables = workspace.store.tables
-    old = {prop.property_id: prop.name for prop in before.properties.values()}
-    new = {prop.property_id: prop.name for prop in after.properties.values()}
-    applied = unchanged(state)
-    gone = [name for number, name in old.items() if number not in new]
-    if gone:
-        applied = then(applied, drop_columns(tables, applied.state, gone))
-    renamed = {name: new[number] for number, name in old.items() if number in new and new[number] != name}
-    if renamed:
-        applied = then(applied, rename_columns(tables, applied.state, renamed))
-    fields = columns_of(after)
-    came = [fields.field(name) for number, name in new.items() if number not in old]
-    if came:
-        applied = then(applied, add_nullable_columns(tables, applied.state, came))
-    return applied
