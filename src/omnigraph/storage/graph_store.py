@@ -39,6 +39,9 @@ from omnigraph.storage.tables import Tables
 MAIN = "main"
 REFS = "__refs"
 TAGS = "__tags"
+MARKED_RUN = 1_024
+"""Commits read at a time when a mark is looked for."""
+
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 
 
@@ -290,6 +293,23 @@ class GraphStore:
             before = self._fork_seq(ref) + 1
             ref = ref.origin
         return found
+
+    def marked(self, branch: str, begins: str) -> Commit | None:
+        """The youngest commit of a branch whose mark begins with a text. Read in runs, and no further back than needed."""
+        self._state(branch)
+        ref: Ref | None = self.ref(branch)
+        before: int | None = None
+        while ref is not None:
+            while run := self._manifest(ref.incarnation).history(before=before, limit=MARKED_RUN):
+                for commit in run:
+                    if commit.mark is not None and commit.mark.startswith(begins):
+                        return commit
+                before = run[-1].seq
+            if ref.fork_commit is None or ref.origin is None:
+                return None
+            before = self._fork_seq(ref) + 1
+            ref = ref.origin
+        return None
 
     def merge_base(self, first: str, second: str) -> str | None:
         """The commit where two commits parted."""

@@ -66,6 +66,8 @@ class Commit:
     schema: str
     """Id of the schema the commit is written in."""
     changes: tuple[TableChange, ...] = ()
+    mark: str | None = None
+    """Given by the writer, and to one commit of a branch only: a write that is repeated under its mark happens once."""
 
     @property
     def parents(self) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ class PublishPlan:
     """Commits of a merged branch that are to be kept with this one."""
     lease: Held | None = None
     """What keeps its files from being reclaimed, if they are older than that takes."""
+    mark: str | None = None
+    """Publish only if no commit since the base has this mark."""
     seals: bool = False
     """Nothing may follow: the branch is being deleted."""
 

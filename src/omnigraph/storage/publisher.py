@@ -34,7 +34,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Event, Lock
 
-from omnigraph.errors import ConflictError, GraphError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged, StorageError
+from omnigraph.errors import (
+    AlreadyExists,
+    ConflictError,
+    GraphError,
+    KeyConflict,
+    NotFound,
+    PreconditionFailed,
+    ReadSetChanged,
+    StorageError,
+)
 from omnigraph.model.ids import Clock, IdSource
 from omnigraph.storage.changes import Append, Applied, Change, Overwrite, TableState, WrittenRows
 from omnigraph.storage.derived import then
@@ -264,11 +273,14 @@ class Publisher:
             plan.message,
             state.head.schema if plan.schema is None else plan.schema.id,
             tuple(changes),
+            plan.mark,
         )
 
     def _check_still_valid(self, waiting: _Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
         plan = waiting.plan
         for commit in between:
+            if plan.mark is not None and commit.mark == plan.mark:
+                raise AlreadyExists(f"commit {commit.id} has the mark `{plan.mark}` already", hint="It was written before.")
             for change in commit.changes:
                 if commit.op_class is OpClass.LOGICAL and change.table in plan.read_set:
                     expected = None if change.before is None else change.before.pin
