@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -143,7 +144,7 @@ def test_extended_adjacency_is_what_a_fresh_process_builds(tmp_path_factory: pyt
 
 @pytest.fixture
 def small_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("saved", "nodes", "edges", "search.text_column"):
+    for module in ("saved", "nodes", "edges", "stored", "search.text_column"):
         monkeypatch.setattr(f"omnigraph.engine.{module}.LEAST_ROWS", 1)
 
 
@@ -174,6 +175,41 @@ def test_saved_state_of_an_older_commit_is_extended(tmp_path: Path, monkeypatch:
     assert sum(read) == 3, "one new node and two new edges"
     assert len(ends.sources) == 5
     assert again.query(FRIENDS, traversal="csr").rows == og.open(graph.store.place.uri).query(FRIENDS, traversal="btree").rows
+
+
+@pytest.mark.usefixtures("small_is_saved")
+def test_vectors_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = "node Doc { name: String @key  place: Vector(2)? }"
+    docs = [{"name": "a", "place": [0.0, 1.0]}, {"name": "b"}, {"name": "c", "place": [3.0, 4.0]}]
+    graph = make_graph(tmp_path, schema, {"Doc": docs})
+    near = "query q($v: Vector(2)) { match { $d: Doc } return { $d.name } order { nearest($d.place, $v) } limit 9 }"
+
+    def names(asked: og.Graph) -> list[str]:
+        return [row["d.name"] for row in asked.query(near, {"v": [3.0, 3.0]}).rows]
+
+    assert names(graph) == ["c", "a"]
+    graph.close()
+    read = counted_reads(monkeypatch)
+    assert names(og.open(graph.store.place.uri)) == ["c", "a"]
+    assert read == [], "no row was read"
+    add(graph, {"Doc": [{"name": "d", "place": [3.0, 3.0]}]})
+    delete(graph, "Doc", ["a"])
+    assert names(og.open(graph.store.place.uri)) == ["d", "c"]
+    assert sum(read) == 2, "the id and the vector of the new one"
+
+
+@pytest.mark.usefixtures("small_is_saved")
+def test_what_a_killed_process_left_unfinished_goes(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"ab"), "Knows": knows("ab")})
+    home = Path(graph.store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
+    old, young = home / "unfinished-old", home / "unfinished-young"
+    old.mkdir(parents=True)
+    young.mkdir()
+    os.utime(old, (0, 0))
+    graph.query(FRIENDS, traversal="csr")
+    graph.close()
+    assert not old.exists()
+    assert young.exists(), "somebody may be writing it"
 
 
 @pytest.mark.usefixtures("small_is_saved")

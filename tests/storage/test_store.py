@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -245,6 +246,18 @@ def test_a_graph_folder_can_be_moved_and_copied(tmp_path: Path) -> None:
     assert content(copy, "b") == {"a": 1, "c": 2}
     insert(copy, d=4)
     assert content(copy) == {"a": 1, "d": 4}
+
+
+def test_a_commit_of_another_is_seen_however_long_nothing_happened(tmp_path: Path) -> None:
+    """The probe trusts the clock of the folder only where it is long past; whoever wrote meanwhile moved it."""
+    new_graph(tmp_path)
+    reader, writer = GraphStore.open(place(tmp_path)), GraphStore.open(place(tmp_path))
+    versions = Path(str(reader.manifest(reader.ref("main")).folder)) / "_versions"
+    for number in range(3):
+        os.utime(versions, (1_000_000 + number, 1_000_000 + number))
+        before = [content(reader) for _ in range(2)]
+        insert(writer, **{f"p{number}": number})
+        assert content(reader) == {**before[0], f"p{number}": number}
 
 
 def test_cost_of_a_warm_read_is_one_probe(tmp_path: Path) -> None:

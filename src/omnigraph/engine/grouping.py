@@ -13,6 +13,9 @@ from omnigraph.engine.numbering import Numbers
 
 _DENSE = 4
 
+_SAMPLE = 1 << 15
+"""Rows in which every group shows itself, if there are few of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Codes:
@@ -64,14 +67,22 @@ def combined(parts: Sequence[Codes]) -> Codes:
     return found
 
 
+def _first_rows(codes: Array, count: int) -> Numbers:
+    """The first row of each code; -1 where there is none."""
+    first = np.full(count, -1)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first
+
+
 def groups_of(found: Codes) -> Groups:
     """Groups in the order of their first row."""
     rows = len(found.codes)
     if rows == 0:
         return Groups(found.codes, np.empty(0, np.int64))
     if found.count <= _DENSE * rows + 1024:
-        first = np.full(found.count, -1)
-        first[found.codes[::-1]] = np.arange(rows - 1, -1, -1)
+        first = _first_rows(found.codes[:_SAMPLE], found.count)
+        if rows > _SAMPLE and (first < 0).any():
+            first = _first_rows(found.codes, found.count)
         present = np.flatnonzero(first >= 0)
         order = present[np.argsort(first[present], kind="stable")]
         number = np.empty(found.count, np.int64)

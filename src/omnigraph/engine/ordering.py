@@ -52,6 +52,27 @@ def _plain_key(values: Array) -> Array:
     return values.astype(np.int64)
 
 
+def order_by(columns: Sequence[tuple[Vec, bool]], ties: Callable[[Numbers], Sequence[Array]], wanted: int | None) -> Numbers:
+    """Rows in the order of several columns, each with whether it descends; as many as are wanted.
+
+    Later columns are looked at only for rows that the first one leaves: ranking texts is most of the work.
+    """
+    first = sort_keys(columns[0][0], descending=columns[0][1])
+    rows = len(first[0])
+    if wanted is not None and 0 < wanted < rows and len(columns) > 1:
+        chosen = _least(first[0], wanted)
+        if len(chosen) < rows:
+            left = [(vec.take(chosen, complete=True), descending) for vec, descending in columns]
+            return chosen[order_by(left, lambda some: ties(chosen[some]), wanted)]
+    keys = [*first, *(key for vec, descending in columns[1:] for key in sort_keys(vec, descending=descending))]
+    return order(keys, ties, wanted)
+
+
+def _least(key: Array, wanted: int) -> Numbers:
+    """Rows that are among the smallest, all that are equal to the last one included."""
+    return np.flatnonzero(key <= np.partition(key, wanted - 1)[wanted - 1])
+
+
 def order(keys: Sequence[Array], ties: Callable[[Numbers], Sequence[Array]], wanted: int | None) -> Numbers:
     """Rows in order, as many as are wanted. `ties` gives further keys for some rows and is asked only if there are ties."""
     rows = len(keys[0])
@@ -59,9 +80,7 @@ def order(keys: Sequence[Array], ties: Callable[[Numbers], Sequence[Array]], wan
     if wanted is not None and wanted < rows:
         if wanted == 0:
             return np.empty(0, np.int64)
-        first = keys[0]
-        last = np.partition(first, wanted - 1)[wanted - 1]
-        chosen = np.flatnonzero(first <= last)
+        chosen = _least(keys[0], wanted)
         keys = [key[chosen] for key in keys]
     found = np.lexsort(list(reversed(keys))) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
     if _has_ties(keys, found):

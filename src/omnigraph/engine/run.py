@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.parameters import Value
+from omnigraph.engine.search import Search
 from omnigraph.engine.view import View
 from omnigraph.model.ids import Clock
 
 if TYPE_CHECKING:
-    from omnigraph.engine.search import Search
     from omnigraph.engine.trace import Trace
 
 
@@ -45,6 +45,4 @@ class Run:
     @cached_property
     def search(self) -> Search:
         """Text and vector search in this view; what it found is kept until the query ends."""
-        from omnigraph.engine.search import Search
-
         return Search(self)

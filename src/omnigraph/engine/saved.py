@@ -1,8 +1,9 @@
-"""Numbering and adjacency on disk: derived state that a fresh process maps into memory instead of building it again.
+"""Numbering, adjacency and vectors on disk: derived state that a fresh process maps into memory instead of making it again.
 
     people.omni/__cache/nodes-5-7/<pin>/     about.json  ids.arrow  order.npy  numbers.npy
                        edges-9-3/<pin>/     about.json  sources.npy  targets.npy  out.starts.npy  out.neighbours.npy  …
                        nodes-5-7-text-4/<pin>/          the terms of the texts of one column
+                       nodes-5-7-column-6/<pin>/        about.json  values.npy  valid.npy: the vectors of one column
 
 Everything here may be deleted at any time, and nothing here is ever trusted to be there. A folder is written under another name
 and renamed when it is complete. An edge folder names the numberings its numbers come from (`numbering` in `about.json`); it is of
@@ -21,6 +22,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +42,9 @@ LEAST_ROWS = 20_000
 
 _SHARED = 0.9
 _KEPT = 2
+_UNFINISHED = "unfinished-"
+_ABANDONED = 3_600.0
+"""Seconds after which a folder that is still unfinished belongs to a process that was killed."""
 
 
 class Folder:
@@ -75,6 +80,25 @@ class Folder:
         known = {piece.files for piece in self.pieces}
         rows = sum(piece.rows for piece in pieces)
         return sum(piece.rows for piece in pieces if piece.files in known) / rows if rows else 1.0
+
+
+def vectors_to_arrays(vectors: pa.FixedSizeListArray) -> dict[str, Array | pa.StringArray]:
+    """Vectors as arrays that can be saved."""
+    width = vectors.type.list_size
+    values = vectors.values.slice(vectors.offset * width, len(vectors) * width)
+    found: dict[str, Array | pa.StringArray] = {"values": values.to_numpy(zero_copy_only=False)}
+    if vectors.null_count:
+        found["valid"] = vectors.is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def arrays_to_vectors(array: Callable[[str], Array | None], type_: pa.DataType) -> pa.FixedSizeListArray | None:
+    """The vectors that were saved, without a copy; None where they are not, or not of this type."""
+    values, valid = array("values"), array("valid")
+    if values is None or len(values) % type_.list_size or values.dtype != type_.value_type.to_pandas_dtype():
+        return None
+    mask = None if valid is None else pa.array(~valid)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values), type=type_, mask=mask)
 
 
 class Saved:
@@ -140,7 +164,7 @@ class Saved:
             future.result()
 
     def _write(self, target: Path, about: Mapping[str, Any], arrays: Callable[[], Mapping[str, Array | pa.StringArray]]) -> None:
-        unfinished = target.with_name(f"unfinished-{uuid.uuid4().hex}")
+        unfinished = target.with_name(f"{_UNFINISHED}{uuid.uuid4().hex}")
         try:
             unfinished.mkdir(parents=True)
             for name, values in arrays().items():
@@ -160,7 +184,8 @@ class Saved:
 
     def _forget_old(self, home: Path) -> None:
         entries = sorted((e for e in home.iterdir() if e.name.isdigit()), key=lambda e: e.stat().st_mtime, reverse=True)
-        for entry in entries[_KEPT:]:
+        abandoned = (e for e in home.iterdir() if e.name.startswith(_UNFINISHED) and time.time() - e.stat().st_mtime > _ABANDONED)
+        for entry in [*entries[_KEPT:], *abandoned]:
             shutil.rmtree(entry, ignore_errors=True)
 
     def _home(self, location: str) -> Path:

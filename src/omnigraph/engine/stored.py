@@ -5,6 +5,9 @@ pieces that both pins share are copied, deleted rows are left out (`omnigraph.st
 
     table.column("age")          the whole column, in row order
     table.values("age", rows)    a few rows: from the kept column, else straight from the table
+
+Vectors are wide, and every search measures all of them: once read they are saved (`omnigraph.engine.saved`), and the next process
+maps them into memory.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.column import Column
 from omnigraph.engine.memory import Key, Memory
 from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.saved import LEAST_ROWS, Saved, arrays_to_vectors, vectors_to_arrays
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.rows import Piece, column_identity, found, offsets, pieces, read_pieces, take
 from omnigraph.storage.tables import Table, Tables
@@ -75,8 +79,9 @@ class Ancestors:
 class Stored:
     """One pinned table."""
 
-    def __init__(self, tables: Tables, state: TableState, memory: Memory, ancestors: Ancestors) -> None:
+    def __init__(self, tables: Tables, state: TableState, memory: Memory, ancestors: Ancestors, saved: Saved) -> None:
         self._tables = tables
+        self._saved = saved
         self._memory = memory
         self._ancestors = ancestors
         self.state = state
@@ -125,21 +130,49 @@ class Stored:
 
     def _read(self, name: str) -> Column:
         identity = column_identity(self.table, name)
+        type_ = self.table.schema.field(name).type
+        wide = self.rows >= LEAST_ROWS and pa.types.is_fixed_size_list(type_)
+        if wide and (taken := self._take_saved(name, identity, type_)) is not None:
+            return taken
         parts = self.assembled(
             lambda other: other._same_column(name, identity),
             lambda column, start, rows: column.arrow.slice(start, rows),
             lambda part, kept: part.take(pa.array(kept)),
             lambda chosen: _whole(read_pieces(self.table, chosen, [name])[name]),
         )
-        found = Column(_joined(parts, self.table.schema.field(name).type), identity)
-        self._memory.put(self._key(name), found, found.nbytes)
-        self.remember()
+        found = self._keep(name, Column(_joined(parts, type_), identity))
+        if wide:
+            home = self._saved_column(identity)
+            self._saved.save(home, self.pin, self.pieces, {}, lambda: vectors_to_arrays(found.arrow))
         return found
+
+    def _keep(self, name: str, column: Column) -> Column:
+        self._memory.put(self._key(name), column, column.nbytes)
+        self.remember()
+        return column
+
+    def _saved_column(self, identity: int) -> str:
+        return f"{self.location}-column-{identity}"
+
+    def _take_saved(self, name: str, identity: int, type_: pa.DataType) -> Column | None:
+        """Start from the vectors another process saved: gives those of this pin, or remembers an older one to start from."""
+        for folder in self._saved.folders(self._saved_column(identity)):
+            vectors = arrays_to_vectors(folder.array, type_)
+            if vectors is None or len(vectors) != sum(p.rows for p in folder.pieces):
+                continue
+            column = Column(vectors, identity)
+            if folder.pin == self.pin:
+                return self._keep(name, column)
+            if folder.shares(self.pieces) > 0:
+                self.other_pin(folder.pin, folder.pieces)._keep(name, column)
+                return None
+        return None
 
     def other_pin(self, pin: int, known: tuple[Piece, ...]) -> Stored:
         """The same table at another pin, of which it is known what it is made of."""
         rows = sum(piece.rows for piece in known)
-        other = Stored(self._tables, replace(self.state, pin=pin, rows=rows, fragments=len(known)), self._memory, self._ancestors)
+        state = replace(self.state, pin=pin, rows=rows, fragments=len(known))
+        other = Stored(self._tables, state, self._memory, self._ancestors, self._saved)
         other.__dict__["pieces"] = known
         return other
 

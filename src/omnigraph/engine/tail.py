@@ -20,7 +20,7 @@ from omnigraph.engine.frame import Binding, EdgeBinding, Frame, concat
 from omnigraph.engine.grouping import codes_of, combined, groups_of
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.operators.aggregate import aggregate
-from omnigraph.engine.ordering import order, sort_key, sort_keys
+from omnigraph.engine.ordering import order, order_by, sort_key
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.build import NAMELESS
 from omnigraph.engine.planning.render import expression_text
@@ -120,12 +120,9 @@ def _sorted(plan: st.Plan, frame: Frame, run: Run) -> Numbers:
     tail = plan.tail
     scope = Scope(run, frame, plan.bindings)
     by_alias = {p.alias: p.expression for p in reversed(tail.projections) if p.alias is not None}
-    keys: list[Array] = []
-    for key in tail.order:
-        vec = vector(_meant(key.expression, by_alias), scope)
-        keys += sort_keys(vec, descending=key.direction is Direction.DESC)
+    keys = [(vector(_meant(k.expression, by_alias), scope), k.direction is Direction.DESC) for k in tail.order]
     wanted = None if tail.limit is None else tail.offset + tail.limit
-    found = order(keys, lambda rows: tie_breakers(frame.take(rows), run, plan.bindings), wanted)
+    found = order_by(keys, lambda rows: tie_breakers(frame.take(rows), run, plan.bindings), wanted)
     return found[tail.offset :]
 
 
@@ -142,11 +139,8 @@ def _ordered_columns(tail: st.Tail, columns: list[Vec]) -> list[Vec]:
     stop = None if tail.limit is None else tail.offset + tail.limit
     if not tail.order:
         return [c.slice(min(tail.offset, rows), rows if stop is None else min(stop, rows)) for c in columns]
-    keys: list[Array] = []
-    for key in tail.order:
-        place = _result_column(tail, key.expression)
-        keys += sort_keys(columns[place], descending=key.direction is Direction.DESC)
-    found = order(keys, lambda chosen: [chosen], stop)[tail.offset :]
+    keys = [(columns[_result_column(tail, k.expression)], k.direction is Direction.DESC) for k in tail.order]
+    found = order_by(keys, lambda chosen: [chosen], stop)[tail.offset :]
     return [c.take(found) for c in columns]
 
 

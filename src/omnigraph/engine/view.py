@@ -52,7 +52,8 @@ class Workspace:
     def stored(self, snapshot: Snapshot, type_: NodeType | EdgeType) -> Stored:
         """The table of a type in a snapshot."""
         state = snapshot.tables[table_key(type_)]
-        return self.ancestors.known(state.location, state.pin) or Stored(self.store.tables, state, self.memory, self.ancestors)
+        known = self.ancestors.known(state.location, state.pin)
+        return known or Stored(self.store.tables, state, self.memory, self.ancestors, self.saved)
 
 
 class View:

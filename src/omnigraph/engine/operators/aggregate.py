@@ -98,6 +98,8 @@ def _codes(key: lg.Expression, scope: Scope) -> Codes:
             isinstance(binding := scope.bindings[variable], NodeBinding) and not type_.is_list and not type_.is_vector
         ):
             nodes = scope.run.view.nodes(binding.types[0])
+            if len(binding.types) == 1 and name == nodes.id_property:  # as many values as nodes
+                return _codes(lg.Entity(variable, binding.types[0]), scope)
             if len(binding.types) == 1 and scope.rows > nodes.count // 4 and nodes.loaded:
                 rows = nodes.load().of(scope.frame.columns[variable])
                 if not len(rows) or rows.min() >= 0:
@@ -136,7 +138,7 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
             return [_sum(group, weight, groups.count)]
         case Fn.SUM | Fn.AVG:
             assert vec.plain is not None
-            values = vec.plain.astype(np.float64)
+            values = vec.plain.astype(np.float64, copy=False)
             if weight is not None:
                 values = values * weight
             return [np.bincount(group, weights=values, minlength=groups.count), _sum(group, weight, groups.count)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,10 +21,12 @@ import numpy as np
 from omnigraph.engine.column import Array, Column
 from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.numbering import Numbers
-from omnigraph.engine.run import Run
 from omnigraph.engine.search.vectors import Matrix, Vectors, exact, matrix, passing
 from omnigraph.storage.indexes import PARTITION_ROWS
 from omnigraph.storage.search import Metric, nearest
+
+if TYPE_CHECKING:
+    from omnigraph.engine.run import Run
 
 BUDGET_SHARE: Final = 2
 """A vector column is kept in memory if it takes no more than one in so many bytes of the budget."""
