@@ -76,9 +76,7 @@ def export(
     return done
 
 
-def _written(
-    view: View, sink: ByteSink, chosen: list[NodeType | EdgeType], progress: Callable[[int], None] | None
-) -> Exported:
+def _written(view: View, sink: ByteSink, chosen: list[NodeType | EdgeType], progress: Callable[[int], None] | None) -> Exported:
     entities = size = 0
     for count, data in portions(view, chosen):
         sink.write(data)

@@ -11,17 +11,83 @@ import click
 from omnigraph.errors import GraphError
 from omnigraph.model.versions import API_VERSION, __version__
 from omnigraph.surfaces.cli.output import fail, wants_json
+from omnigraph.surfaces.cli.scope import Globals, global_options
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "fmt": ("fmt", "Lay out .pg and .gq files the standard way."),
-    "lint": ("lint", "Check a query file against a schema."),
-    "schema": ("schema", "Show a schema, or plan a change of one."),
-    "version": ("version", "Print the version."),
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "A graph": {
+        "init": ("init", "Create a graph."),
+        "load": ("load", "Load files into a branch as one commit."),
+        "query": ("query", "Ask a graph."),
+        "mutate": ("mutate", "Insert, update or delete as one commit."),
+        "export": ("export", "Write a graph as JSON lines."),
+        "blob": ("blob", "Read the bytes of Blob properties."),
+    },
+    "Its past and its branches": {
+        "branch": ("branch", "Create, list, delete and merge branches."),
+        "tag": ("tag", "Name commits."),
+        "commit": ("commit", "Look at commits and what they changed."),
+        "changes": ("changes", "Follow what is committed to a branch."),
+        "diff": ("diff", "Show what differs between two states."),
+        "revert": ("revert", "Undo a commit by a new one."),
+    },
+    "Schemas and queries": {
+        "schema": ("schema", "Show a schema, plan a change of one, or apply it."),
+        "lint": ("lint", "Check a query file against a schema."),
+        "fmt": ("fmt", "Lay out .pg and .gq files the standard way."),
+        "explain": ("explain", "Show how a query is answered."),
+        "embed": ("embed", "Fill in the vectors of a file of records."),
+    },
+    "Upkeep": {
+        "stats": ("stats", "Count what there is."),
+        "snapshot": ("snapshot", "Show what stands where."),
+        "optimize": ("optimize", "Pack small pieces and complete indexes."),
+        "cleanup": ("cleanup", "Give back the space of old commits."),
+        "verify": ("verify", "Check that everything is there."),
+        "repair": ("repair", "Explain that nothing needs repairing."),
+    },
+    "This command": {
+        "alias": ("alias", "Run a query by its short name."),
+        "profile": ("profile", "Look at the profiles of config.yaml."),
+        "config": ("config", "Look at and change config.yaml."),
+        "completion": ("completion", "Make a shell complete commands."),
+        "version": ("version", "Print the version."),
+    },
 }
-"""Command name to (module under `commands`, one line of help). The help stands here so that listing imports nothing."""
+"""Command name to (module under `commands`, one line of help), by section. It stands here so that listing imports nothing."""
 
-ALIASES = {"check": "lint"}
+COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}
+
+OLDER = {"check": "lint", "read": "query", "change": "mutate"}
 """Older names that still work, with a warning."""
+
+HIDDEN = {"ingest": ("load", "ingest")}
+"""Commands that are not listed: module, attribute."""
+
+MEANT = {
+    "add": "mutate",
+    "apply": "schema apply",
+    "branches": "branch list",
+    "checkout": "query --branch",
+    "commits": "commit list",
+    "create": "init",
+    "delete": "mutate",
+    "gc": "cleanup",
+    "history": "commit list",
+    "import": "load",
+    "insert": "mutate",
+    "log": "commit list",
+    "merge": "branch merge",
+    "new": "init",
+    "plan": "schema plan",
+    "poll": "changes poll",
+    "select": "query",
+    "show": "schema show",
+    "status": "snapshot",
+    "undo": "revert",
+    "update": "mutate",
+    "vacuum": "cleanup",
+}
+"""What people type who know other tools, and what it is called here."""
 
 
 class LazyGroup(click.Group):
@@ -31,36 +97,45 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in ALIASES:
-            click.echo(f"warning: `omnigraph {name}` is now `omnigraph {ALIASES[name]}`", err=True)
-            name = ALIASES[name]
-        if name not in COMMANDS:
+        if name in OLDER:
+            click.echo(f"warning: `omnigraph {name}` is now `omnigraph {OLDER[name]}`", err=True)
+            name = OLDER[name]
+        module, attribute = HIDDEN.get(name) or (COMMANDS[name][0] if name in COMMANDS else None, "command")
+        if module is None:
             return None
-        module = importlib.import_module(f"omnigraph.surfaces.cli.commands.{COMMANDS[name][0]}")
-        command = module.command
+        command = getattr(importlib.import_module(f"omnigraph.surfaces.cli.commands.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and args[0] not in ALIASES and not args[0].startswith("-"):
+        if args and args[0] not in {*COMMANDS, *OLDER, *HIDDEN} and not args[0].startswith("-"):
             from omnigraph.language.diagnostics import did_you_mean
 
-            ctx.fail(f"No such command '{args[0]}'. {did_you_mean(args[0], COMMANDS).capitalize() or 'See `omnigraph --help`.'}")
+            meant = f"Did you mean `omnigraph {MEANT[args[0]]}`?" if args[0] in MEANT else ""
+            near = meant or did_you_mean(args[0], COMMANDS).capitalize() or "See `omnigraph --help`."
+            ctx.fail(f"No such command '{args[0]}'. {near}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help) for name, (_, help) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), help) for name, (_, help) in commands.items()])
 
 
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Errors exit with 1, misuse of the command line with 2. Every command takes --json.",
+    epilog="Errors exit with 1, misuse of the command line with 2, a lost --if-commit with 4. Every command takes --json.",
 )
 @click.version_option(API_VERSION, "-v", "--version", message=f"omnigraph %(version)s (package {__version__})")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """OmniGraph: a typed property graph with branches, for people and fleets of agents."""
+    ctx.ensure_object(Globals)
+
+
+cli.params += global_options(frozenset({"store", "profile", "as", "yes", "quiet"}))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +151,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped; nothing was changed.", err=True)
         return 130
+    except BrokenPipeError:  # whoever read the output has had enough
+        sys.stderr.close()
+        return 141
     except GraphError as error:
         return fail(error, as_json=wants_json(sys.argv[1:] if arguments is None else arguments))
 

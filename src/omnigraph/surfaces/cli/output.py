@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TextIO
@@ -28,6 +29,37 @@ def use_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+HINTS = {
+    "merge_conflict": "Nothing was changed. See them with --dry-run; settle them with --resolve or --interactive.",
+    "precondition_failed": "Nothing was changed. Read the branch again, decide anew, and give the commit you read.",
+    "cursor_rejected": "Start again: --start now, beginning or after:COMMIT, or from a new `omnigraph changes baseline`.",
+    "change_feed_gap": "Take a new `omnigraph changes baseline` and go on from its cursor; a tag keeps history readable.",
+    "parentless_commit": "Read the graph at that commit with --snapshot, or export it.",
+    "usage": "See `--help`.",
+}
+"""What to do next, in the words of the command line, for errors whose own advice is about the Python API."""
+
+
+def advice(error: GraphError) -> str:
+    """What to do next."""
+    if error.hint == type(error).default_hint:
+        return HINTS.get(error.code, error.hint)
+    return _SPELLINGS.sub(lambda found: _AS_FLAGS[found[0]], error.hint)
+
+
+_AS_FLAGS = {
+    "Pass name=…": "Give NAME",
+    "dry_run": "--dry-run",
+    "from_": "--from",
+    "g.commits()": "`omnigraph commit list`",
+    'types={"': '--type {"',
+    "Use mutate": "Use `omnigraph mutate`",
+    "Use query": "Use `omnigraph query`",
+    "Create one with init": "Create one with `omnigraph init`",
+}
+_SPELLINGS = re.compile("|".join(map(re.escape, _AS_FLAGS)))
+
+
 def _counted(error: LanguageError) -> str:
     """How many problems there are, and in which file: the problems themselves have just been shown."""
     number = len(error.diagnostics)
@@ -44,7 +76,7 @@ def fail(error: GraphError, *, as_json: bool) -> int:
             click.echo(diagnostic.render(colour=colour) + "\n", err=True)
         click.echo(f"Error: {_counted(error)}", err=True)
     else:
-        click.echo(f"Error: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  {error.hint}", err=True)
+        click.echo(f"Error: {_SPELLINGS.sub(lambda found: _AS_FLAGS[found[0]], error.message)}", err=True)
+        if advice(error):
+            click.echo(f"  {advice(error)}", err=True)
     return exit_code(error)

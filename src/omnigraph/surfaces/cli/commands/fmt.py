@@ -14,11 +14,12 @@ from omnigraph.language.pg.format import format_schema
 from omnigraph.language.source import Source
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import fail, print_json
+from omnigraph.surfaces.cli.scope import Capability, Command
 
 _FORMATTERS = {".pg": format_schema, ".gq": format_queries}
 
 
-@click.command()
+@click.command(cls=Command, capability=Capability.LOCAL)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file is not laid out.")
 @click.option("--diff", "show_diff", is_flag=True, help="Change nothing; show what would change.")

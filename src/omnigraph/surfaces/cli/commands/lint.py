@@ -6,35 +6,52 @@ import sys
 
 import click
 
+from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.linting import LintReport, SchemaSource, lint
 from omnigraph.catalog.opening import offline_catalog
+from omnigraph.errors import UsageError
 from omnigraph.language.lint import Severity
+from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, use_colour
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, here, open_at
 
 _LABELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARN ", Severity.INFO: "INFO "}
 
 
-@click.command()
+@click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
+@click.argument("uri", required=False, metavar="[URI]")
 @click.option("--query", "query_path", required=True, metavar="FILE", help="The .gq file to check.")
-@click.option("--schema", "schema_path", required=True, metavar="FILE", help="The .pg file to check it against.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(query_path: str, schema_path: str, as_json: bool) -> int:
-    """Check a query file against a schema.
+@click.option("--schema", "schema_path", metavar="FILE", help="The .pg file to check it against, instead of a graph.")
+@json_option("the report")
+def command(uri: str | None, query_path: str, schema_path: str | None, as_json: bool) -> int:
+    """Check a query file against a schema file or a graph.
 
     Every query is parsed and type-checked; problems are shown with their line. Exits with 1 if there is an error; warnings
     alone are fine.
 
     \b
     omnigraph lint --schema schema.pg --query queries/search.gq
+    omnigraph lint people.omni --query queries/search.gq
     """
-    catalog = offline_catalog(read_source(schema_path, what="schema file"))
-    report = lint(catalog, read_source(query_path, what="query file"), SchemaSource("file", schema_path))
+    catalog, origin = _schema(uri, schema_path)
+    report = lint(catalog, read_source(query_path, what="query file"), origin)
     if as_json:
         print_json(report.to_json())
     else:
         _print(report)
     return 0 if report.ok else 1
+
+
+def _schema(uri: str | None, path: str | None) -> tuple[Catalog, SchemaSource]:
+    if path is None:
+        where = address(uri)
+        with open_at(where) as graph:
+            return graph.view().catalog, SchemaSource("graph", where)
+    given = [name for name, is_there in ((uri or "", uri), ("--store", here().store), ("--profile", here().profile)) if is_there]
+    if given:
+        raise UsageError(f"--schema {path} and {given[0]} both name a schema", hint="Give one of them.")
+    return offline_catalog(read_source(path, what="schema file")), SchemaSource("file", path)
 
 
 def _print(report: LintReport) -> None:

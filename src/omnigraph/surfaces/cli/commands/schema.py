@@ -1,8 +1,9 @@
-"""`omnigraph schema show` and `omnigraph schema plan`, for schema files."""
+"""`omnigraph schema`: show, plan and apply, for graphs and for schema files."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
@@ -14,60 +15,109 @@ from omnigraph.catalog.migration.render import render_plan
 from omnigraph.catalog.opening import offline_ir
 from omnigraph.errors import UsageError
 from omnigraph.language.pg.format import format_schema
+from omnigraph.language.source import Source
+from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.consent import echo_write, interruptible
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, actor, address, open_at, open_graph
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group)
 def command() -> None:
-    """Show a schema, or plan a change of one."""
+    """Show a schema, plan a change of one, or apply it."""
 
 
-@command.command()
-@click.argument("path", metavar="FILE")
+@command.command(capability=Capability.DATA, usable=READS)
+@click.argument("uri", required=False, metavar="[URI|FILE]")
+@click.option("--branch", metavar="B", help="Of a graph: the branch whose schema is shown.")
 @click.option("--picture", is_flag=True, help="Draw the types and how they connect.")
-@click.option("--json", "as_json", is_flag=True, help="Print source, hash and accepted form as JSON.")
-def show(path: str, picture: bool, as_json: bool) -> None:
-    """Show a schema file: laid out, as a picture, or as JSON."""
+@json_option("source, hash and accepted form")
+def show(uri: str | None, branch: str | None, picture: bool, as_json: bool) -> None:
+    """Show the schema of a graph or a file: as text, as a picture, or as JSON."""
     if picture and as_json:
         raise UsageError("--picture and --json do not go together")
-    source = read_source(path, what="schema file")
-    shape = declare(source)
-    if as_json:
+    if _is_file(uri):
+        assert uri is not None
+        if branch is not None:
+            raise UsageError(f"{uri} is a file and has no branches")
+        source = read_source(uri, what="schema file")
         ir = offline_ir(source)
-        print_json({"schema_source": source.text, "schema_shape_hash": shape.hash(), "schema_ir": ir.to_json()})
+        text = format_schema(source)
+    else:
+        with open_graph(uri) as graph:
+            ir = graph.view(branch).catalog.ir
+            source = Source(graph.schema(branch), "<schema>")
+            text = source.text
+    if as_json:
+        print_json({"schema_source": source.text, "schema_shape_hash": declare(source).hash(), "schema_ir": ir.to_json()})
     elif picture:
         from omnigraph.surfaces.cli.picture import draw
 
-        draw(Catalog.of(offline_ir(source)))
+        draw(Catalog.of(ir))
     else:
-        click.echo(format_schema(source), nl=False)
+        click.echo(text, nl=not text.endswith("\n"))
 
 
-@command.command()
-@click.argument("accepted_path", metavar="ACCEPTED")
+@command.command(capability=Capability.DIRECT, usable=READS)
+@click.argument("uri", required=False, metavar="[URI|FILE]")
 @click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="Of a graph: the branch that would change.")
 @click.option("--allow-data-loss", is_flag=True, help="Plan drops as hard: older snapshots lose the data too.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(accepted_path: str, desired_path: str, allow_data_loss: bool, as_json: bool) -> int:
+@json_option("the plan")
+def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, as_json: bool) -> int:
     """Plan the change from one schema to another. Nothing is changed.
 
-    ACCEPTED is the schema in use, a .pg file or an accepted schema as JSON. Exits with 1 if a step is unsupported.
+    The first is the schema of a graph, a .pg file, or an accepted schema as JSON. Exits with 1 if a step is unsupported.
     """
-    accepted = _accepted(accepted_path)
     desired = read_source(desired_path, what="schema file")
-    migration, resolution = plan_change(accepted, desired, allow_data_loss=allow_data_loss)
-    steps = migration.to_json()["steps"]
-    if as_json:
-        print_json({"uri": accepted_path, "supported": migration.supported, "step_count": len(migration.steps), "steps": steps})
+    if _is_file(uri):
+        assert uri is not None
+        where, accepted = uri, _accepted(uri)
     else:
-        click.echo(f"schema plan for {accepted_path}")
+        where = address(uri)
+        with open_at(where) as graph:
+            accepted = graph.view(branch).catalog.ir
+    migration, resolution = plan_change(accepted, desired, allow_data_loss=allow_data_loss)
+    if as_json:
+        steps = migration.to_json()["steps"]
+        print_json({"uri": where, "supported": migration.supported, "step_count": len(migration.steps), "steps": steps})
+    else:
+        click.echo(f"schema plan for {where}")
         click.echo(f"supported: {'yes' if migration.supported else 'no'}")
         for line in render_plan(migration):
             click.echo(f"- {line}" if migration.steps else line)
         for notice in resolution.notices:
             click.echo(f"note: {notice.message}", err=True)
     return 0 if migration.supported else 1
+
+
+@command.command(capability=Capability.DATA, usable=WRITES, also=frozenset({"quiet"}))
+@click.argument("uri", required=False, metavar="[URI]")
+@click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch that gets it.")
+@click.option("--allow-data-loss", is_flag=True, help="Drops are hard: what is dropped is taken out of what is stored.")
+@json_option("what was done")
+def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, as_json: bool) -> None:
+    """Give a branch another schema, as one commit. Other branches keep theirs."""
+    read_source(desired_path, what="schema file")
+    where = address(uri)
+    echo_write("schema apply", where)
+    with open_at(where, read_only=False) as graph, interruptible(graph, branch):
+        done = graph.apply_schema(Path(desired_path), branch=branch, allow_data_loss=allow_data_loss, actor=actor())
+        number = graph.snapshot(branch).number
+    if as_json:
+        data = done.to_dict()
+        told = {name: data[name] for name in ("supported", "applied", "step_count")}
+        print_json({"uri": where, **told, "graph_manifest_version": number, "steps": data["steps"], "commit": data["commit"]})
+        return
+    click.echo(f"schema apply on {where}: {'applied' if done.applied else 'nothing to do'}")
+    for line in render_plan(done.plan):
+        click.echo(f"- {line}" if done.plan.steps else line)
+
+
+def _is_file(uri: str | None) -> bool:
+    return uri is not None and (uri.endswith((".pg", ".json")) or Path(uri).is_file())
 
 
 def _accepted(path: str) -> SchemaIR:

@@ -6,9 +6,10 @@ import click
 
 from omnigraph.model.versions import API_VERSION, INTERNAL_SCHEMA_VERSION, __version__
 from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import Capability, Command
 
 
-@click.command()
+@click.command(cls=Command, capability=Capability.LOCAL)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """Print the version of the contract this package follows."""

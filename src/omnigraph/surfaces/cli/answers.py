@@ -1,0 +1,157 @@
+"""The answer to a query in the form that was asked for.
+
+table     for people             kv       one line per value             csv      for spreadsheets
+json      one object             jsonl    a line of metadata, then a line per row
+arrow     an Arrow stream        parquet  a Parquet file (needs --out)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.errors import UsageError
+from omnigraph.surfaces.cli.settings import DEFAULT_WIDTH, FORMATS
+
+if TYPE_CHECKING:
+    from omnigraph.engine.result import Result
+
+LEAST_WIDTH = 8
+
+
+def format_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--format F | --json`, and `--out`."""
+    for decorate in (
+        click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+        click.option("--out", metavar="FILE", help="Write to a file instead of stdout."),
+        click.option("--format", "format_", type=click.Choice(FORMATS), help="How the answer is shown."),
+    ):
+        function = decorate(function)
+    return function
+
+
+def chosen_format(format_: str | None, as_json: bool, *defaults: str | None) -> str:
+    """The form that is wanted: flags first, then what is settled, then a table."""
+    if format_ is not None and as_json:
+        raise click.UsageError("--json and --format exclude each other")
+    return "json" if as_json else format_ or next((d for d in defaults if d is not None), FORMATS[0])
+
+
+def write_answer(
+    result: Result, form: str, out: str | None = None, *, width: int = DEFAULT_WIDTH, layout: str = "truncate"
+) -> None:
+    """Write an answer to stdout or to a file."""
+    if form in ("arrow", "parquet"):
+        _write_binary(result, form, out)
+        return
+    text = "".join(f"{line}\n" for line in lines_of(result, form, width=width, layout=layout))
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        Path(out).write_text(text, encoding="utf-8")
+
+
+def lines_of(result: Result, form: str, *, width: int = DEFAULT_WIDTH, layout: str = "truncate") -> Iterator[str]:
+    """An answer as lines of text."""
+    answer = result.to_dict()
+    match form:
+        case "json":
+            yield json.dumps(answer, indent=2, ensure_ascii=False)
+        case "jsonl":
+            yield from _jsonl(answer)
+        case "csv":
+            yield from _csv(result.columns, answer["rows"])
+        case "kv":
+            yield from _kv(answer, result.columns)
+        case "table":
+            yield _heading(answer)
+            yield from _table(result.columns, answer["rows"], max(width, LEAST_WIDTH), layout)
+        case _:
+            raise UsageError(f"`{form}` is not a format of text", hint=f"There are {', '.join(FORMATS)}.")
+
+
+def _write_binary(result: Result, form: str, out: str | None) -> None:
+    table = result.to_arrow()
+    if form == "parquet":
+        if out is None:
+            raise click.UsageError("--format parquet needs --out FILE")
+        import pyarrow.parquet as parquet
+
+        parquet.write_table(table, out)
+        return
+    import pyarrow as pa
+
+    if out is None and sys.stdout.isatty():
+        raise click.UsageError("an Arrow stream is not for a terminal: give --out FILE, or a pipe")
+    with nullcontext(sys.stdout.buffer) if out is None else Path(out).open("wb") as sink:
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        sink.flush()
+
+
+def _heading(answer: dict[str, Any]) -> str:
+    where = answer["target"]
+    read = f"branch {where['branch']}" if where["snapshot"] is None else f"snapshot {where['snapshot']}"
+    return f"{answer['row_count']} rows from {read} via {answer['query_name']}"
+
+
+def _jsonl(answer: dict[str, Any]) -> Iterator[str]:
+    about = {"kind": "metadata", "query_name": answer["query_name"], "row_count": answer["row_count"], "target": answer["target"]}
+    for line in (about, *answer["rows"]):
+        yield json.dumps(line, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _plain(value: object) -> str:
+    """A value in a cell: texts as they are, the rest as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _csv(columns: list[str], rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield ",".join(_quoted(name) for name in columns)
+    for row in rows:
+        yield ",".join(_quoted(_plain(row[name])) for name in columns)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+
+
+def _kv(answer: dict[str, Any], columns: list[str]) -> Iterator[str]:
+    yield _heading(answer)
+    if not answer["rows"]:
+        yield "(no rows)"
+    for number, row in enumerate(answer["rows"], 1):
+        if number > 1:
+            yield ""
+        yield f"row {number}"
+        for name in columns:
+            yield f"{name}: {_plain(row[name])}"
+
+
+def _table(columns: list[str], rows: list[dict[str, Any]], limit: int, layout: str) -> Iterator[str]:
+    if not columns:
+        yield "(no rows)"
+        return
+    grid = [columns, *([_plain(row[name]).replace("\n", "\\n") for name in columns] for row in rows)]
+    widths = [min(max(len(line[i]) for line in grid), limit) for i in range(len(columns))]
+    for number, line in enumerate(grid):
+        cells = [_fitted(text, width, layout) for text, width in zip(line, widths, strict=True)]
+        for at in range(max(len(cell) for cell in cells)):
+            parts = ((cell[at] if at < len(cell) else "").ljust(width) for cell, width in zip(cells, widths, strict=True))
+            yield " | ".join(parts).rstrip()
+        if number == 0:
+            yield "-+-".join("-" * width for width in widths)
+
+
+def _fitted(text: str, width: int, layout: str) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    if layout == "wrap":
+        return [text[at : at + width] for at in range(0, len(text), width)]
+    return [text[: width - 1] + "…"]

@@ -1,0 +1,115 @@
+"""`omnigraph blob`: get and stat."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.errors import UsageError
+from omnigraph.surfaces.cli.arguments import json_option, target, target_options
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LARGEST = 2**63 - 1
+
+
+def selector(function: Callable[..., Any]) -> Callable[..., Any]:
+    """ENTITY TYPE ID PROPERTY, and where to read."""
+    for decorate in (
+        uri_option,
+        target_options,
+        click.argument("property_name", metavar="PROPERTY"),
+        click.argument("id_", metavar="ID"),
+        click.argument("type_", metavar="TYPE"),
+        click.argument("entity", metavar="node|edge", type=click.Choice(["node", "edge"])),
+    ):
+        function = decorate(function)
+    return function
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Read the bytes of Blob properties."""
+
+
+@command.command(capability=Capability.DATA, usable=READS)
+@selector
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip so many bytes.")
+@click.option("--length", type=int, metavar="N", help="At most so many bytes.")
+@click.option("--out", metavar="PATH", help="Write to a file instead of stdout.")
+@json_option("what was written (with --out)")
+def get(
+    entity: str,
+    type_: str,
+    id_: str,
+    property_name: str,
+    branch: str | None,
+    snapshot: str | None,
+    uri: str | None,
+    offset: int,
+    length: int | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Write the bytes of a Blob, or a range of them.
+
+    \b
+    omnigraph blob get node Document runbook-7 attachment --store memory.omni --out runbook.pdf
+    """
+    if length is not None and (length < 1 or offset + length > LARGEST):
+        raise UsageError(f"a range of {length} bytes from {offset} cannot be read", hint="Ask for at least one byte.")
+    if as_json and out is None:
+        raise click.UsageError("--json tells what was written to a file: give --out too")
+    branch, snapshot = target(branch, snapshot)
+    with open_graph(uri) as graph:
+        found = graph.blob(entity, type_, id_, property_name, branch=branch, at=snapshot)  # type: ignore[arg-type]
+    if offset and offset >= found.size:
+        raise UsageError("Blob range is not satisfiable", hint=f"The Blob has {found.size} bytes.")
+    data = found.data[offset:] if length is None else found.data[offset : offset + length]
+    if out is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    Path(out).write_bytes(data)
+    if as_json:
+        print_json({"out": out, "bytes": len(data)})
+
+
+@command.command(capability=Capability.DATA, usable=READS)
+@selector
+@json_option("the description")
+def stat(
+    entity: str,
+    type_: str,
+    id_: str,
+    property_name: str,
+    branch: str | None,
+    snapshot: str | None,
+    uri: str | None,
+    as_json: bool,
+) -> None:
+    """Describe a Blob without writing it."""
+    branch, snapshot = target(branch, snapshot)
+    with open_graph(uri) as graph:
+        found = graph.blob(entity, type_, id_, property_name, branch=branch, at=snapshot)  # type: ignore[arg-type]
+    where = {"branch": branch or ("main" if snapshot is None else None), "snapshot": snapshot}
+    data = {
+        "selector": {"entity": entity, "type": type_, "id": id_, "property": property_name},
+        "kind": "managed",
+        "size": found.size,
+        "etag": found.etag,
+        "target": {**{k: v for k, v in where.items() if v is not None}, "resolved_snapshot": found.commit},
+    }
+    if as_json:
+        print_json(data)
+        return
+    click.echo(f"{entity} {type_} {id_} {property_name}")
+    for name in ("kind", "size", "etag"):
+        click.echo(f"{name}: {data[name]}")
+    click.echo(f"commit: {found.commit}")

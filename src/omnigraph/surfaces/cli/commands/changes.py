@@ -1,0 +1,142 @@
+"""`omnigraph changes`: poll and baseline."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.errors import StorageError, UsageError
+from omnigraph.surfaces.cli.arguments import filter_options, json_option
+from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, painted
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
+
+if TYPE_CHECKING:
+    from omnigraph.engine.history.baseline import Baseline
+    from omnigraph.engine.history.blocks import Block
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Follow what is committed to a branch."""
+
+
+@command.command(capability=Capability.DATA, usable=READS)
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to follow.")
+@click.option("--cursor", metavar="C", help="Where the last poll ended.")
+@click.option("--start", metavar="now|beginning|after:ID", help="Where to begin without a cursor; now unless given.")
+@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, metavar="N", help="Changes on one page.")
+@filter_options
+@uri_option
+@json_option("blocks and cursor")
+def poll(
+    branch: str,
+    cursor: str | None,
+    start: str | None,
+    limit: int,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+    uri: str | None,
+    as_json: bool,
+) -> None:
+    """Show what was committed since, and the cursor to go on from.
+
+    Keep the cursor and give it to the next poll: nothing is missed and nothing comes twice. `caught_up: false` means that there
+    is more already.
+
+    \b
+    omnigraph changes poll --store people.omni --start beginning
+    """
+    if cursor is not None and start is not None:
+        raise click.UsageError("--cursor and --start exclude each other")
+    if start is not None and start not in ("now", "beginning") and not start.startswith("after:"):
+        raise click.UsageError(f"--start is now, beginning or after:COMMIT, not `{start}`")
+    blocks: list[Block] = []
+    with open_graph(uri) as graph:
+        since = cursor or start or "now"
+        while True:
+            page = graph.changes(since, branch=branch, limit=limit, kinds=kinds, types=types, ops=ops)
+            for block in page:
+                if blocks and blocks[-1].cause == block.cause:  # the rest of a commit that did not fit on the page before
+                    blocks[-1] = replace(blocks[-1], changes=[*blocks[-1].changes, *block.changes])
+                else:
+                    blocks.append(block)
+            if page.cursor is not None:
+                break
+            since = page.next
+    if as_json:
+        told = {"blocks": [block.to_dict() for block in blocks], "cursor": page.cursor, "caught_up": page.caught_up}
+        print_json(told)
+        return
+    for block in blocks:
+        for line in (*cause_lines(block.cause), *change_lines(block.changes), ""):
+            click.echo(line)
+    if not blocks:
+        click.echo("(no new commits)")
+    click.echo(f"cursor: {painted(page.cursor, bold=True)}")
+    click.echo(f"caught_up: {str(page.caught_up).lower()}")
+
+
+@command.command(capability=Capability.DATA, usable=READS)
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to follow afterwards.")
+@click.option("--out", required=True, metavar="PATH", help="The file to write, as an export writes it.")
+@filter_options
+@uri_option
+@json_option("commit and cursor")
+def baseline(
+    branch: str,
+    out: str,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+    uri: str | None,
+    as_json: bool,
+) -> None:
+    """Write everything there is at one commit, and the cursor that stands right behind it.
+
+    The file appears under its name when it is complete and safe on the disk, and only then is the cursor printed.
+    """
+    with open_graph(uri) as graph:
+        found = graph.baseline(branch, kinds=kinds, types=types, ops=ops)
+        _write(found, Path(out))
+    if as_json:
+        print_json({"snapshot_commit_id": found.commit, "resume_cursor": found.cursor})
+        return
+    click.echo(f"snapshot: {out}")
+    click.echo(f"snapshot_commit_id: {found.commit}")
+    click.echo(f"resume_cursor: {found.cursor}")
+
+
+def _write(found: Baseline, out: Path) -> None:
+    """Write a baseline so that its name never stands for half of one, or for somebody else's."""
+    if not out.parent.is_dir():
+        raise UsageError(f"the folder {out.parent} does not exist")
+    with Path(f"{out}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"somebody else is writing {out}", hint="Wait for them, or choose another file.") from None
+        unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
+        try:
+            with unfinished.open("xb") as file:
+                for _, lines in found.portions():
+                    file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+                written = os.fstat(file.fileno()).st_ino
+            unfinished.replace(out)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        folder = os.open(out.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        if out.stat().st_ino != written:
+            raise StorageError(f"{out} was replaced by somebody else while it was written", hint="Take the baseline again.")

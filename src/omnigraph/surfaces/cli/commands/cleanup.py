@@ -1,0 +1,71 @@
+"""`omnigraph cleanup`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import click
+
+from omnigraph.errors import UsageError
+from omnigraph.model.times import duration
+from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.consent import confirm as ask_for_consent
+from omnigraph.surfaces.cli.consent import echo_write
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
+
+
+@click.command(cls=Command, capability=Capability.DIRECT, usable=READS, also=frozenset({"quiet", "yes"}))
+@click.argument("uri", required=False, metavar="[URI]")
+@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N commits of every branch.")
+@click.option("--older-than", metavar="DUR", help="Keep what was current within this time: 90s, 30m, 12h, 7d, 2w.")
+@click.option("--confirm", "confirmed", is_flag=True, help="Do it. Without, only what would go is shown.")
+@json_option("what goes")
+def command(uri: str | None, keep: int | None, older_than: str | None, confirmed: bool, as_json: bool) -> None:
+    """Give back the space of old commits.
+
+    A commit goes if neither --keep nor --older-than keeps it. Newest and tagged commits, and where branches began, always stay.
+
+    \b
+    omnigraph cleanup people.omni --keep 10 --older-than 7d
+    """
+    if keep is None and older_than is None:
+        raise UsageError("what is to be kept?", hint="Give --keep N, --older-than DUR, or both.")
+    age = timedelta(0) if older_than is None else duration(f"{older_than}s" if older_than.isdigit() else older_than)
+    where = address(uri)
+    if confirmed:
+        ask_for_consent("removing old commits", where, as_json=as_json)
+        echo_write("cleanup", where)
+    from omnigraph.surfaces.progress import working
+
+    with open_at(where, read_only=not confirmed) as graph, working("looking for what nobody needs"):
+        names = {t.path: t.type_key for t in graph.snapshot().types}
+        report = graph.cleanup(keep=keep or 1, older_than=age, dry_run=not confirmed)
+    datasets: list[dict[str, Any]] = [
+        {"type_key": names.get(s.path, s.path), "bytes_removed": s.bytes_removed, "files_removed": s.files_removed, "error": None}
+        for s in report.tables
+    ]
+    if as_json:
+        print_json(
+            {
+                "uri": where,
+                "keep_versions": keep,
+                "older_than_secs": None if older_than is None else int(age.total_seconds()),
+                "dry_run": report.dry_run,
+                "commits_kept": report.commits_kept,
+                "commits_removed": report.commits_reclaimed,
+                "files_removed": report.files_removed,
+                "bytes_removed": report.bytes_removed,
+                "datasets": datasets,
+            }
+        )
+    else:
+        verb = "removed" if confirmed else "would remove"
+        click.echo(
+            f"{verb} {report.commits_reclaimed} commits, {report.files_removed} files, {report.bytes_removed:,} bytes; "
+            f"{report.commits_kept} commits stay"
+        )
+    if not confirmed:
+        policy = [f"keep the newest {keep}" if keep else "", f"keep what was current within {older_than}" if older_than else ""]
+        click.echo(f"policy: {', '.join(p for p in policy if p)}. Nothing was removed; give --confirm to do it.", err=True)

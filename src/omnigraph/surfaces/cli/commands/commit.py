@@ -1,0 +1,118 @@
+"""`omnigraph commit`: list, show, changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from omnigraph.surfaces.cli.arguments import filter_options, json_option
+from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, moment, painted
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Look at commits and what they changed."""
+
+
+@command.command("list", capability=Capability.DATA, usable=READS)
+@click.argument("uri", required=False, metavar="[URI]")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch whose commits are listed.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@json_option("the commits")
+def list_(uri: str | None, branch: str, limit: int | None, as_json: bool) -> None:
+    """List the commits of a branch, newest first."""
+    with open_graph(uri) as graph:
+        commits = graph.commits(branch, limit)
+    if as_json:
+        print_json({"commits": [commit.to_dict() for commit in commits]})
+        return
+    for commit in commits:
+        line = f"{painted(commit.id, 'cyan')} graph_branch={commit.branch} graph_manifest_version={commit.number}"
+        line += f" actor={commit.actor}" if commit.actor is not None else ""
+        line += f" {commit.operation} {moment(commit.created_at)}"
+        click.echo(line + (f" {commit.message}" if commit.message else ""))
+
+
+@command.command(capability=Capability.DATA, usable=READS)
+@click.argument("id", metavar="ID")
+@uri_option
+@json_option("the commit")
+def show(id: str, uri: str | None, as_json: bool) -> None:
+    """Show one commit."""
+    with open_graph(uri) as graph:
+        commit = graph.commit(id)
+    if as_json:
+        print_json(commit.to_dict())
+        return
+    for name, value in {**commit.to_dict(), "graph_branch": commit.branch}.items():
+        if value is not None:
+            click.echo(f"{name}: {moment(commit.created_at) if name == 'created_at' else value}")
+
+
+@command.command(capability=Capability.DATA, usable=READS)
+@click.argument("id", metavar="ID")
+@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, metavar="N", help="Changes on one page.")
+@click.option("--page-token", metavar="T", help="Exactly one page: the one that this token leads to.")
+@filter_options
+@uri_option
+@json_option("cause and changes")
+def changes(
+    id: str,
+    limit: int,
+    page_token: str | None,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+    uri: str | None,
+    as_json: bool,
+) -> None:
+    """Show what a commit changed, against its first parent. All pages are followed unless --page-token asks for one."""
+    with open_graph(uri) as graph:
+        block = graph.commit_changes(id, page_token=page_token, limit=limit, kinds=kinds, types=types, ops=ops)
+        if page_token is not None and as_json:
+            print_json(block.to_dict())
+            return
+        pages = _Pages(as_json)
+        pages.begin(block.cause.to_dict() if as_json else list(cause_lines(block.cause)))
+        while True:
+            pages.add([c.to_dict() for c in block.changes] if as_json else list(change_lines(block.changes)))
+            token = block.next_page_token
+            if token is None or page_token is not None:
+                break
+            block = graph.commit_changes(id, page_token=token, limit=limit, kinds=kinds, types=types, ops=ops)
+        pages.end()
+        if page_token is not None and token is not None:
+            click.echo(f"next_page_token: {token}")
+
+
+class _Pages:
+    """Writes pages as they come: lines for people, or one JSON object whose list grows."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._json = as_json
+        self._count = 0
+
+    def begin(self, cause: object) -> None:
+        if self._json:
+            told = json.dumps(cause, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+            click.echo(f'{{\n  "cause": {told},\n  "changes": [', nl=False)
+        else:
+            assert isinstance(cause, list)
+            click.echo("\n".join(cause))
+
+    def add(self, items: Sequence[object]) -> None:
+        for item in items:
+            if self._json:
+                told = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", "\n    ")
+                click.echo(("," if self._count else "") + f"\n    {told}", nl=False)
+            else:
+                click.echo(item)
+            self._count += 1
+
+    def end(self) -> None:
+        if self._json:
+            click.echo("\n  ]\n}" if self._count else "]\n}")

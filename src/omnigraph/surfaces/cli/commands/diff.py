@@ -1,0 +1,46 @@
+"""`omnigraph diff`."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph.surfaces.cli.arguments import filter_options, json_option
+from omnigraph.surfaces.cli.change_text import change_lines, painted, stats_text
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph, uri_option
+
+
+@click.command(cls=Command, capability=Capability.DATA, usable=READS)
+@click.argument("before", metavar="FROM")
+@click.argument("after", metavar="TO")
+@click.option("--stat", "only_stats", is_flag=True, help="Only how many changes there are.")
+@filter_options
+@uri_option
+@json_option("the comparison")
+def command(
+    before: str,
+    after: str,
+    only_stats: bool,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+    uri: str | None,
+    as_json: bool,
+) -> None:
+    """Show what differs between two branches, tags or commits.
+
+    What it costs follows what differs, not how large the graph is.
+
+    \b
+    omnigraph diff main agent/7 --store people.omni
+    """
+    if only_stats and as_json:
+        raise click.UsageError("--stat and --json exclude each other: the JSON has both")
+    with open_graph(uri) as graph:
+        found = graph.diff(before, after, kinds=kinds, types=types, ops=ops)
+        if as_json:
+            print_json(found.to_dict())
+            return
+        click.echo(f"{painted(before, bold=True)} → {painted(after, bold=True)}: {stats_text(found.stats)}")
+        for line in () if only_stats else change_lines(found):
+            click.echo(line)

@@ -1,0 +1,37 @@
+"""`omnigraph explain`."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, target, target_options, the_query
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+
+
+@click.command(cls=Command, capability=Capability.DATA, usable=READS)
+@query_options
+@target_options
+@click.option("--analyze", is_flag=True, help="Run the query, and show rows and times of every step.")
+@json_option("the plan")
+def command(
+    name: str | None,
+    query_path: str | None,
+    query_text: str | None,
+    params: str | None,
+    params_file: str | None,
+    branch: str | None,
+    snapshot: str | None,
+    analyze: bool,
+    as_json: bool,
+) -> None:
+    """Show how a query is answered: its steps, and about how many rows each gives."""
+    source = the_query(name, query_path, query_text)
+    given = parameters(params, params_file)
+    branch, snapshot = target(branch, snapshot)
+    with open_graph() as graph:
+        plan = graph.explain(source, given, name=name, branch=branch, at=snapshot, analyze=analyze)
+    if as_json:
+        print_json(plan.to_dict())
+    else:
+        click.echo(str(plan))

@@ -1,0 +1,55 @@
+"""`omnigraph export`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from omnigraph.surfaces.cli.arguments import json_option, target, target_options
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+
+
+@click.command(cls=Command, capability=Capability.DATA, usable=READS)
+@click.argument("uri", required=False, metavar="[URI]")
+@target_options
+@click.option("--type", "types", multiple=True, metavar="T", help="Only these types; may be repeated.")
+@click.option("--out", metavar="FILE", help="Write to a file, which appears when it is complete.")
+@click.option("--jsonl", is_flag=True, hidden=True)
+@json_option("what was written (with --out)")
+def command(
+    uri: str | None,
+    branch: str | None,
+    snapshot: str | None,
+    types: tuple[str, ...],
+    out: str | None,
+    jsonl: bool,
+    as_json: bool,
+) -> None:
+    """Write a graph as JSON lines that load back to an equal graph.
+
+    \b
+    omnigraph export people.omni > people.jsonl
+    """
+    if jsonl:
+        click.echo("warning: an export is JSON lines anyway; --jsonl is not needed", err=True)
+    if as_json and out is None:
+        raise click.UsageError("--json tells what was written to a file: give --out too")
+    branch, snapshot = target(branch, snapshot)
+    from omnigraph.surfaces.progress import counting_bar
+
+    with open_graph(uri) as graph:
+        stats = graph.stats(branch, snapshot)
+        total = sum(t.rows for t in stats.types if not types or t.name in types)
+        chosen = types or None
+        if out is not None:
+            with counting_bar("exporting", total) as advance:
+                done = graph.export(out, types=chosen, branch=branch, at=snapshot, progress=advance)
+        else:
+            done = graph.export(sys.stdout.buffer, types=chosen, branch=branch, at=snapshot)
+            sys.stdout.buffer.flush()
+    if as_json:
+        print_json({"out": out, "graph_commit_id": done.commit, "entities": done.entities, "bytes": done.bytes})
+    elif out is not None:
+        click.echo(f"exported {done.entities:,} entities ({done.bytes:,} bytes) to {out}")

@@ -1,0 +1,35 @@
+"""`omnigraph init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.files import read_source
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import Capability, Command, checked, here
+
+
+@click.command(cls=Command, capability=Capability.DIRECT)
+@click.argument("uri", metavar="URI")
+@click.option("--schema", "schema_path", required=True, metavar="FILE", help="The .pg file of the new graph.")
+@click.option("--force", is_flag=True, help="Accepted for scripts: a failed init leaves nothing behind that stands in the way.")
+@json_option("where it is and its first commit")
+def command(uri: str, schema_path: str, force: bool, as_json: bool) -> None:
+    """Create a graph in a folder or below an s3:// address.
+
+    A place that already holds a graph is refused, also with --force.
+
+    \b
+    omnigraph init people.omni --schema people.pg
+    """
+    read_source(schema_path, what="schema file")
+    from omnigraph.engine.graph import init
+
+    graph = init(checked(uri), Path(schema_path), actor=here().settings.actor)
+    if as_json:
+        print_json({"uri": uri, "commit": graph.commits(limit=1)[0].to_dict()})
+    else:
+        click.echo(f"initialized {uri}")

@@ -1,0 +1,57 @@
+"""`omnigraph optimize`."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.consent import echo_write, interruptible
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, here, open_at
+
+
+@click.command(cls=Command, capability=Capability.DIRECT, usable=READS, also=frozenset({"quiet"}))
+@click.argument("uri", required=False, metavar="[URI]")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to work on.")
+@json_option("what was done")
+def command(uri: str | None, branch: str, as_json: bool) -> None:
+    """Pack small pieces and complete every declared index.
+
+    It changes no answer and may run beside writers. Ctrl-C keeps what is done: each type is a commit of its own.
+    """
+    where = address(uri)
+    echo_write("optimize", where)
+    from omnigraph.surfaces.progress import counting_bar
+
+    with open_at(where, read_only=False) as graph, interruptible(graph, branch):
+        keys = {t.name: t for t in graph.snapshot(branch).types}
+        with counting_bar("optimizing", len(keys), unit="types") as advance:
+            done = graph.optimize(branch, progress=lambda _: advance(1), actor=here().settings.actor)
+        after = {t.name: t for t in graph.snapshot(branch).types}
+    datasets = [
+        {
+            "type_key": keys[t.type].type_key,
+            "fragments_removed": max(t.pieces_before - t.pieces_after, 0),
+            "fragments_added": max(t.pieces_after - t.pieces_before, 0),
+            "committed": t.commit is not None,
+            "skipped": "busy" if t.busy else None,
+            "published_dataset_version": after[t.type].version,
+            "indexes_completed": list(t.covered),
+            "pending_indexes": [],
+        }
+        for t in done.tables
+    ]
+    if as_json:
+        print_json({"uri": where, "datasets": datasets})
+        return
+    click.echo(f"optimize {where} — {len(datasets)} datasets")
+    width = max((len(keys[t.type].type_key) for t in done.tables), default=0)
+    for t in done.tables:
+        name = keys[t.type].type_key.ljust(width)
+        if t.busy:
+            click.echo(f"{name}  skipped (somebody wrote to it all the time)")
+        elif t.commit is None:
+            click.echo(f"{name}  no-op")
+        else:
+            indexes = f"  indexes: {', '.join(t.covered)}" if t.covered else ""
+            click.echo(f"{name}  frags {t.pieces_before} → {t.pieces_after} ✓{indexes}")

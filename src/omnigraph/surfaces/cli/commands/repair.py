@@ -1,0 +1,45 @@
+"""`omnigraph repair`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
+
+WHY = """nothing needs repairing: a commit is one atomic step, so a graph is never half-written.
+What a crashed writer left behind is named by no commit; `omnigraph cleanup` gives back its space.
+`omnigraph verify` checks that every file is there."""
+
+
+@click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
+@click.argument("uri", required=False, metavar="[URI]")
+@click.option("--confirm", is_flag=True, help="Accepted for scripts; there is nothing to confirm.")
+@click.option("--force", is_flag=True, help="Accepted for scripts, with --confirm.")
+@json_option("the state of every type")
+def command(uri: str | None, confirm: bool, force: bool, as_json: bool) -> None:
+    """Explain that nothing needs repairing, and why."""
+    if force and not confirm:
+        raise click.UsageError("--force needs --confirm")
+    where = address(uri)
+    with open_at(where) as graph:
+        snapshot = graph.snapshot()
+    if not as_json:
+        click.echo(WHY)
+        return
+    datasets: list[dict[str, Any]] = [
+        {
+            "type_key": t.type_key,
+            "published_dataset_version": t.version,
+            "classification": "no_drift",
+            "action": "no_op",
+            "operations": [],
+            "error": None,
+        }
+        for t in snapshot.types
+    ]
+    about = {"uri": where, "confirm": confirm, "force": force, "graph_manifest_version": snapshot.number}
+    print_json({**about, "datasets": datasets})

@@ -1,0 +1,30 @@
+"""`omnigraph snapshot`."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+
+
+@click.command(cls=Command, capability=Capability.DATA, usable=READS)
+@click.argument("uri", required=False, metavar="[URI]")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to look at.")
+@json_option("the snapshot")
+def command(uri: str | None, branch: str, as_json: bool) -> None:
+    """Show what stands where at the newest commit of a branch."""
+    with open_graph(uri) as graph:
+        data = graph.snapshot(branch).to_dict()
+    if as_json:
+        print_json(data)
+        return
+    for name in ("graph_branch", "graph_manifest_version", "internal_schema_version"):
+        click.echo(f"{name}: {data[name]}")
+    for one in data["datasets"]:
+        branch_ = one["native_dataset_branch"] or "-"
+        click.echo(
+            f"{one['entity_kind']} type '{one['type_name']}' published_dataset_version={one['published_dataset_version']} "
+            f"native_dataset_branch={branch_} entities={one['entity_count']}"
+        )

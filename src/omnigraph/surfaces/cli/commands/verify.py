@@ -1,0 +1,38 @@
+"""`omnigraph verify`."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
+
+
+@click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
+@click.argument("uri", required=False, metavar="[URI]")
+@click.option("--deep", is_flag=True, help="Look at every commit that is kept, not only at the newest ones and tags.")
+@json_option("what was found")
+def command(uri: str | None, deep: bool, as_json: bool) -> int:
+    """Check that everything a graph refers to is there. Reads only; exits with 1 if something is wrong."""
+    where = address(uri)
+    from omnigraph.surfaces.progress import working
+
+    with open_at(where) as graph, working("checking"):
+        report = graph.verify(deep=deep)
+    if as_json:
+        problems = [
+            {"kind": p.kind.value, "where": p.branch, "type": p.table, "path": p.path, "message": p.message}
+            for p in report.problems
+        ]
+        looked = {name: getattr(report, name) for name in ("branches", "tags", "commits", "versions", "files")}
+        print_json({"uri": where, "ok": report.ok, **looked, "problems": problems})
+    else:
+        for problem in report.problems:
+            click.echo(f"{problem.kind.value}: {problem.path} ({problem.branch}): {problem.message}")
+        state = "ok" if report.ok else f"{len(report.problems)} problems"
+        click.echo(
+            f"{state}: {report.branches} branches, {report.tags} tags, {report.commits} commits, {report.versions} versions, "
+            f"{report.files} files"
+        )
+    return 0 if report.ok else 1

@@ -1,0 +1,79 @@
+"""Before and around a write: which graph is written to, consent to what cannot be undone, and what became of it after Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.errors import NotConfirmed, NotFound
+from omnigraph.surfaces.cli.scope import here
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+
+def is_local(uri: str) -> bool:
+    """Whether a graph is on a disk of this machine."""
+    return "://" not in uri or uri.startswith("file://")
+
+
+def echo_write(label: str, uri: str) -> None:
+    """One line on stderr about which graph is written to."""
+    if not here().quiet:
+        click.echo(f"omnigraph {label} → {uri} (direct, {'local' if is_local(uri) else 'remote'})", err=True)
+
+
+def confirm(what: str, uri: str, *, as_json: bool) -> None:
+    """Ask before something is done that cannot be undone to a graph that others may use. A graph on this disk is one's own."""
+    if is_local(uri) or here().yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise NotConfirmed(f"{what} on {uri} needs consent", hint="Nothing was done. Give --yes to consent.")
+    click.echo(f"{what} on {uri}. This cannot be undone. Go on? [yes/no] ", err=True, nl=False)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotConfirmed("not confirmed", hint="Nothing was done.")
+
+
+class Interrupted(click.ClickException):
+    """Somebody pressed Ctrl-C, and this is what became of the graph."""
+
+    exit_code = 130
+
+    def show(self, file: object = None) -> None:
+        """One line on stderr."""
+        click.echo(self.message, err=True)
+
+
+@contextmanager
+def interruptible(graph: Graph, branch: str) -> Iterator[None]:
+    """A write to a branch. After Ctrl-C the branch is looked at, so that what is said about it is true.
+
+    A commit is one atomic step at the very end: before it nothing has changed, after it everything has.
+    """
+    before = _head(graph, branch)
+    try:
+        yield
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not cut the sentence short
+        try:
+            now = _head(graph, branch)
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if now == before:
+            state = "does not exist" if now is None else f"is still at {now}"
+            raise Interrupted(f"Stopped. Nothing was changed: branch `{branch}` {state}.") from None
+        raise Interrupted(
+            f"Stopped, but the branch has moved: `{branch}` is at {now}, it was at {before}. "
+            "`omnigraph commit list` shows who moved it."
+        ) from None
+
+
+def _head(graph: Graph, branch: str) -> str | None:
+    with suppress(NotFound):
+        return graph.view(branch).snapshot.commit
+    return None

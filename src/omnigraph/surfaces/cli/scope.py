@@ -1,0 +1,225 @@
+"""Which graph a command works on, and which of the flags that may stand anywhere on the line it can use.
+
+Every command has a *capability*, and of the flags for addressing it can use some. One it cannot use is an error before anything
+is done, never ignored:
+
+    omnigraph version --store x     →  version is a local command: --store names the graph to work on, …
+
+A graph is named by (first that is there): the positional address or `--uri`, `--store`, `--profile` or $OMNIGRAPH_PROFILE,
+`defaults.store` in `config.yaml`. The first two exclude each other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from omnigraph.errors import ScopeError, UsageError
+from omnigraph.surfaces.cli import settings
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+
+class Capability(Enum):
+    """What kind of work a command does."""
+
+    DATA = "data"
+    DIRECT = "direct (storage-native)"
+    LOCAL = "local"
+
+
+PURPOSE: Final = {
+    "server": "addresses a served graph",
+    "cluster": "is for work on a cluster",
+    "graph": "picks one graph inside a server or cluster",
+    "store": "names the graph to work on",
+    "as": "says who writes",
+    "profile": "names a graph by a profile of config.yaml",
+}
+"""Flag to what it is for, in the order they are checked."""
+
+READS: Final = frozenset({"store", "profile"})
+WRITES: Final = READS | {"as"}
+NOTHING: Final[frozenset[str]] = frozenset()
+
+_ADVICE = {
+    Capability.DATA: "This version works on graphs directly: give --store with a path or an s3:// address, or --profile.",
+    Capability.DIRECT: "Give the path or s3:// address of the graph.",
+    Capability.LOCAL: "It has nothing to address; leave the flag out.",
+}
+
+
+@dataclass
+class Globals:
+    """The flags that may stand anywhere on the line."""
+
+    server: str | None = None
+    cluster: str | None = None
+    graph: str | None = None
+    store: str | None = None
+    actor: str | None = None
+    profile: str | None = None
+    yes: bool = False
+    quiet: bool = False
+
+    def given(self, flag: str) -> bool:
+        """Whether a flag of addressing was given."""
+        return getattr(self, "actor" if flag == "as" else flag) is not None
+
+    @cached_property
+    def settings(self) -> settings.Settings:
+        """What is settled in `config.yaml`; read when somebody asks."""
+        return settings.read()
+
+
+def here() -> Globals:
+    """The flags of the command that is running."""
+    return click.get_current_context().ensure_object(Globals)
+
+
+def _remember(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+    assert parameter.name is not None
+    if value is not None and value is not False:
+        setattr(ctx.ensure_object(Globals), parameter.name, value)
+
+
+_HELP = {
+    "server": ("NAME|URL", "A served graph."),
+    "cluster": ("DIR|URI", "A cluster."),
+    "graph": ("ID", "One graph of a server or cluster."),
+    "store": ("URI", "The graph: a path or an s3:// address."),
+    "as": ("ACTOR", "Who writes; stands in the commit."),
+    "profile": ("NAME", "A graph by its profile in config.yaml."),
+}
+
+
+def global_options(shown: frozenset[str]) -> list[click.Parameter]:
+    """The flags that may stand anywhere, those in `shown` with a line of help."""
+    options: list[click.Parameter] = [
+        click.Option(
+            [f"--{flag}", "actor" if flag == "as" else flag],
+            metavar=metavar,
+            help=text,
+            hidden=flag not in shown,
+            expose_value=False,
+            callback=_remember,
+        )
+        for flag, (metavar, text) in _HELP.items()
+    ]
+    for flag, text in (("yes", "Consent to what cannot be undone."), ("quiet", "No line about which graph is written to.")):
+        options.append(
+            click.Option([f"--{flag}"], is_flag=True, help=text, hidden=flag not in shown, expose_value=False, callback=_remember)
+        )
+    return options
+
+
+class Command(click.Command):
+    """A command with a capability. `usable` are the flags of addressing it can use; `also` those of consent and echo."""
+
+    def __init__(
+        self,
+        *args: Any,
+        capability: Capability,
+        usable: frozenset[str] = NOTHING,
+        also: frozenset[str] = NOTHING,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.capability = capability
+        self.usable = usable
+        self.params += global_options(usable | also)
+        self.context_settings.setdefault("help_option_names", ["-h", "--help"])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        given = ctx.ensure_object(Globals)
+        for flag, purpose in PURPOSE.items():
+            if given.given(flag) and flag not in self.usable:
+                words = ctx.command_path.split()[1:]
+                label = " ".join(words if words[0] in ("schema", "blob", "changes", "profile", "config") else words[:1])
+                raise ScopeError(
+                    f"`{label}` is a {self.capability.value} command: --{flag} {purpose}, which does not apply to it",
+                    hint=_ADVICE[self.capability],
+                )
+        return super().invoke(ctx)
+
+
+class Group(click.Group):
+    """A command of commands."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += global_options(NOTHING)
+        self.context_settings.setdefault("help_option_names", ["-h", "--help"])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            from omnigraph.language.diagnostics import did_you_mean
+
+            near = did_you_mean(args[0], self.list_commands(ctx))
+            known = f"There are {', '.join(self.list_commands(ctx))}."
+            ctx.fail(f"No such command '{args[0]}'. {near.capitalize() or known}")
+        return super().resolve_command(ctx, args)
+
+
+# ── which graph ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def address(uri: str | None = None) -> str:
+    """The path or `s3://` address of the graph a command is to work on."""
+    flags = here()
+    if uri is not None and flags.store is not None:
+        raise UsageError(f"{uri} and --store {flags.store} both name a graph", hint="Give one of them.")
+    explicit = uri if uri is not None else flags.store
+    if explicit is not None:
+        return checked(explicit)
+    profile = flags.profile or os.environ.get("OMNIGRAPH_PROFILE")
+    if profile:
+        return checked(flags.settings.profile_store(profile))
+    if flags.settings.store is not None:
+        return checked(flags.settings.store)
+    legacy = " An omnigraph.yaml here is of an older layout and is not read." if os.path.exists("omnigraph.yaml") else ""
+    raise ScopeError(
+        "no graph addressed",
+        hint="Give its path or s3:// address, or --store, or --profile, or set defaults.store "
+        f"(`omnigraph config set defaults.store PATH`).{legacy}",
+    )
+
+
+def checked(uri: str) -> str:
+    """An address, unless it is one of a server."""
+    if uri.startswith(("http://", "https://")):
+        raise ScopeError(f"{uri} is the address of a server", hint="Give a path or an s3:// address.")
+    return uri
+
+
+def actor() -> str | None:
+    """Who writes: `--as`, or `operator.actor`."""
+    flags = here()
+    return flags.actor if flags.actor is not None else flags.settings.actor
+
+
+def open_graph(uri: str | None = None, *, read_only: bool = True) -> Graph:
+    """The graph a command works on."""
+    return open_at(address(uri), read_only=read_only)
+
+
+def open_at(where: str, *, read_only: bool = True) -> Graph:
+    """The graph at an address. Nothing heavy is imported before this."""
+    from omnigraph.embedding import configured
+    from omnigraph.engine.graph import open as open_
+
+    return open_(where, read_only=read_only, embedder=configured(os.environ))
+
+
+def uri_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--uri`, for commands whose positional arguments are something else."""
+    return click.option("--uri", metavar="URI", help="The graph: a path or an s3:// address.")(function)

@@ -1,0 +1,242 @@
+"""What a person has settled beforehand: `config.yaml` in the operator's folder, and environment variables.
+
+    ~/.omnigraph/config.yaml            or $OMNIGRAPH_HOME/config.yaml
+
+    operator: { actor: act-me }         who writes, unless --as says otherwise
+    defaults:
+      store: /data/memory.omni          the graph that is meant when none is named
+      output: table                     how answers are shown
+    profiles:
+      dev: { store: dev.omni }          --profile dev
+    aliases:
+      who:                              omnigraph alias who Ada
+        store: people.omni
+        query: queries/people.gq        a file, relative to config.yaml
+        name: find_person               which query of the file
+        args: [name]                    positional arguments, by parameter
+
+A missing file is an empty one, a broken one is an error. A key nobody knows is told on stderr and otherwise left alone: it may be
+of a newer version. `KEYS` and `ENVIRONMENT` say what each is for; the reference page is written from them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from omnigraph.errors import NotFound, ScopeError, UsageError
+from omnigraph.language.diagnostics import did_you_mean
+
+FORMATS: Final = ("table", "kv", "csv", "jsonl", "json", "arrow", "parquet")
+SETTABLE_FORMATS: Final = FORMATS[:5]
+LAYOUTS: Final = ("truncate", "wrap")
+DEFAULT_WIDTH: Final = 80
+
+ENVIRONMENT: Final[Mapping[str, str]] = {
+    "OMNIGRAPH_HOME": "folder of `config.yaml`; `~/.omnigraph` unless set",
+    "OMNIGRAPH_PROFILE": "the profile that is meant when `--profile` is not given",
+    "OMNIGRAPH_EMBEDDINGS_MOCK": "`1`: made-up vectors instead of a provider, the same for the same text everywhere",
+    "OMNIGRAPH_EMBED_MODEL": "name of the embedding model that vectors are made with",
+    "NO_COLOR": "set: no colour, whatever the terminal",
+    "AWS_ACCESS_KEY_ID": "S3: access key",
+    "AWS_SECRET_ACCESS_KEY": "S3: secret key",
+    "AWS_SESSION_TOKEN": "S3: token of temporary keys",
+    "AWS_REGION": "S3: region",
+    "AWS_ENDPOINT_URL": "S3: address of another store than Amazon's (MinIO, R2, …)",
+    "AWS_ALLOW_HTTP": "S3: `true` to speak to that address without TLS",
+}
+"""Environment variable to meaning."""
+
+KEYS: Final[Mapping[str, str]] = {
+    "operator.actor": "who writes, unless `--as` says otherwise; stands in every commit",
+    "defaults.store": "path or `s3://` address of the graph that is meant when none is named",
+    "defaults.output": f"how answers are shown: {', '.join(SETTABLE_FORMATS)}",
+    "defaults.table_max_column_width": f"widest column of a table; {DEFAULT_WIDTH} unless set",
+    "defaults.table_cell_layout": "what happens to longer values: `truncate` (unless set) or `wrap`",
+    "profiles.NAME.store": "path or `s3://` address that `--profile NAME` stands for",
+    "aliases.NAME.store": "graph the alias asks; `defaults.store` unless set",
+    "aliases.NAME.query": "file that holds the query, relative to the folder of `config.yaml`",
+    "aliases.NAME.name": "which query of the file, when it holds several",
+    "aliases.NAME.args": "parameters that positional arguments are given to, in order",
+    "aliases.NAME.params": "parameters that are always given",
+    "aliases.NAME.branch": "branch that is read; `main` unless set",
+    "aliases.NAME.format": "how the answer is shown",
+}
+"""Key of `config.yaml` to meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A query with a short name."""
+
+    query: str
+    store: str | None = None
+    name: str | None = None
+    args: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    branch: str | None = None
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is settled."""
+
+    path: Path
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    def get(self, key: str) -> Any:
+        """The value of a key like `defaults.store`, or None."""
+        found: Any = self.content
+        for part in key.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        return found
+
+    @property
+    def actor(self) -> str | None:
+        value = self.get("operator.actor")
+        return None if value is None else str(value)
+
+    @property
+    def store(self) -> str | None:
+        value = self.get("defaults.store")
+        return None if value is None else str(value)
+
+    @property
+    def output(self) -> str | None:
+        return self._one_of("defaults.output", SETTABLE_FORMATS)
+
+    @property
+    def layout(self) -> str:
+        return self._one_of("defaults.table_cell_layout", LAYOUTS) or LAYOUTS[0]
+
+    @property
+    def width(self) -> int:
+        value = self.get("defaults.table_max_column_width")
+        if value is None:
+            return DEFAULT_WIDTH
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UsageError(f"{self.path}: defaults.table_max_column_width is {value!r}, not a number of characters")
+        return value
+
+    @property
+    def profiles(self) -> list[str]:
+        return sorted(self.get("profiles") or {})
+
+    @property
+    def aliases(self) -> list[str]:
+        return sorted(self.get("aliases") or {})
+
+    def profile_store(self, name: str) -> str:
+        """The graph a profile stands for."""
+        if name not in self.profiles:
+            known = did_you_mean(name, self.profiles) or _listed("profiles", self.profiles)
+            raise NotFound(f"no profile `{name}` in {self.path}", hint=known)
+        bound = {key: value for key, value in (self.get(f"profiles.{name}") or {}).items() if key in _BINDINGS}
+        if len(bound) != 1:
+            raise ScopeError(f"profile `{name}` must name exactly one of {', '.join(_BINDINGS)}", hint=f"See {self.path}.")
+        if "store" not in bound:
+            raise ScopeError(
+                f"profile `{name}` addresses a {next(iter(bound))}, and this version works on graphs directly",
+                hint="Bind it to a `store`: the path or s3:// address of a graph.",
+            )
+        return str(bound["store"])
+
+    def alias(self, name: str) -> Alias:
+        """A query with a short name."""
+        if name not in self.aliases:
+            raise NotFound(f"no alias `{name}`", hint=did_you_mean(name, self.aliases) or _listed("aliases", self.aliases))
+        given = self.get(f"aliases.{name}") or {}
+        if "server" in given:
+            raise ScopeError(f"alias `{name}` asks a server; this version works on graphs directly", hint="Give it a `store`.")
+        if not given.get("query"):
+            raise UsageError(f"{self.path}: aliases.{name}.query is missing", hint="It is the file that holds the query.")
+        args = tuple(str(arg) for arg in given.get("args") or ())
+        return Alias(
+            str(self.path.parent / given["query"]),
+            given.get("store"),
+            given.get("name"),
+            args,
+            given.get("params") or {},
+            given.get("branch"),
+            given.get("format"),
+        )
+
+    def _one_of(self, key: str, choices: tuple[str, ...]) -> str | None:
+        value = self.get(key)
+        if value is not None and value not in choices:
+            raise UsageError(f"{self.path}: {key} cannot be `{value}`", hint=f"It is one of {', '.join(choices)}.")
+        return None if value is None else str(value)
+
+
+_BINDINGS = ("server", "cluster", "store")
+_LATER = {
+    "defaults": ("server", "default_graph"),
+    "profiles": ("server", "cluster", "default_graph"),
+    "aliases": ("server", "graph"),
+}
+"""Keys of graphs that a server keeps: known, and of no use here."""
+
+
+def folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the settings of this person stand."""
+    home = (os.environ if environment is None else environment).get("OMNIGRAPH_HOME")
+    return Path(home).expanduser() if home else Path.home() / ".omnigraph"
+
+
+def read() -> Settings:
+    """The settings, with a word on stderr about each key that nobody knows."""
+    path = folder() / "config.yaml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Settings(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+    content = parse(text, path)
+    for key in unknown_keys(content):
+        click.echo(f"warning: unknown key `{key}` (newer CLI feature or typo); ignored", err=True)
+    return Settings(path, content)
+
+
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """The content of a settings file."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML: {error}", hint="Fix the marked place.") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict) or any(not isinstance(v, dict | None) for v in content.values()):
+        raise UsageError(f"{path} holds no mapping of sections", hint="See docs/reference/settings.md.")
+    return content
+
+
+def unknown_keys(content: Mapping[str, Any]) -> Iterator[str]:
+    """Keys that nobody knows, dotted."""
+    known = {tuple(key.split(".")) for key in KEYS}
+    for section, values in content.items():
+        if section in ("servers", "clusters"):
+            continue
+        if not any(key[0] == section for key in known):
+            yield section
+            continue
+        for name, value in (values or {}).items():
+            named = (section, "NAME") in {key[:2] for key in known}
+            if not named and (section, name) not in known and name not in _LATER.get(section, ()):
+                yield f"{section}.{name}"
+            if named and isinstance(value, Mapping):
+                for inner in value:
+                    if (section, "NAME", inner) not in known and inner not in _LATER.get(section, ()):
+                        yield f"{section}.{name}.{inner}"
+
+
+def _listed(what: str, names: list[str]) -> str:
+    return f"There are {', '.join(names)}." if names else f"There are no {what} yet; see docs/reference/settings.md."

@@ -1,0 +1,214 @@
+"""What holds for every command: help, JSON, exit codes, flags it cannot use, graphs and files that are not there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from tests.surfaces.calling import ADD, NAMES, SCHEMA, Call, leaves
+
+import omnigraph as og_api
+from omnigraph.surfaces.cli.main import COMMANDS, HIDDEN, MEANT, OLDER, cli
+from omnigraph.surfaces.cli.scope import PURPOSE, Capability, Command
+
+LEAVES = dict(leaves())
+
+CALLS: dict[str, list[str]] = {
+    "init": ["init", "{new}", "--schema", "{pg}"],
+    "load": ["load", "{graph}", "--data", "{jsonl}", "--mode", "merge"],
+    "query": ["query", "--store", "{graph}", "-e", NAMES],
+    "mutate": ["mutate", "--store", "{graph}", "-e", ADD, "--params", '{"n": "Eve"}'],
+    "export": ["export", "{graph}", "--out", "{out}"],
+    "blob get": ["blob", "get", "node", "Person", "Ada", "photo", "--uri", "{graph}", "--out", "{out}"],
+    "blob stat": ["blob", "stat", "node", "Person", "Ada", "photo", "--uri", "{graph}"],
+    "branch create": ["branch", "create", "new", "--uri", "{graph}"],
+    "branch list": ["branch", "list", "--uri", "{graph}"],
+    "branch delete": ["branch", "delete", "work", "--uri", "{graph}"],
+    "branch merge": ["branch", "merge", "work", "--uri", "{graph}"],
+    "tag create": ["tag", "create", "v1", "--uri", "{graph}"],
+    "tag list": ["tag", "list", "--uri", "{graph}"],
+    "tag delete": ["tag", "delete", "kept", "--uri", "{graph}"],
+    "commit list": ["commit", "list", "{graph}"],
+    "commit show": ["commit", "show", "{head}", "--uri", "{graph}"],
+    "commit changes": ["commit", "changes", "{head}", "--uri", "{graph}"],
+    "changes poll": ["changes", "poll", "--uri", "{graph}", "--start", "beginning"],
+    "changes baseline": ["changes", "baseline", "--uri", "{graph}", "--out", "{out}"],
+    "diff": ["diff", "main", "work", "--uri", "{graph}"],
+    "revert": ["revert", "{head}", "--uri", "{graph}"],
+    "schema show": ["schema", "show", "{graph}"],
+    "schema plan": ["schema", "plan", "{graph}", "--schema", "{pg}"],
+    "schema apply": ["schema", "apply", "{graph}", "--schema", "{pg}"],
+    "lint": ["lint", "{graph}", "--query", "{gq}"],
+    "fmt": ["fmt", "{gq}"],
+    "explain": ["explain", "--store", "{graph}", "-e", NAMES],
+    "embed": ["embed", "--input", "{jsonl}", "--output", "{out}", "--spec", "{spec}"],
+    "stats": ["stats", "{graph}"],
+    "snapshot": ["snapshot", "{graph}"],
+    "optimize": ["optimize", "{graph}"],
+    "cleanup": ["cleanup", "{graph}", "--keep", "2"],
+    "verify": ["verify", "{graph}"],
+    "repair": ["repair", "{graph}"],
+    "alias": ["alias", "names"],
+    "profile list": ["profile", "list"],
+    "profile show": ["profile", "show"],
+    "config show": ["config", "show"],
+    "config set": ["config", "set", "operator.actor", "me"],
+    "config unset": ["config", "unset", "defaults.store"],
+    "completion": ["completion", "fish"],
+    "version": ["version"],
+}
+"""One call that works, per command."""
+
+
+@pytest.fixture
+def filled(people: Path, tmp_path: Path, og: Call, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What stands in the braces of `CALLS`."""
+    monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
+    files = {
+        "pg": ("s.pg", (people_schema(people)).replace("age: I32?", "age: I32?  city: String?")),
+        "jsonl": ("p.jsonl", '{"type": "Person", "data": {"name": "Fay", "age": 3}}\n'),
+        "gq": ("q.gq", NAMES),
+        "spec": ("spec.json", '{"dimension": 2, "types": {"Person": {"target": "place", "fields": ["name"]}}}'),
+        "home": ("home/config.yaml", ""),
+    }
+    found = {"graph": str(people), "new": str(tmp_path / "new.omni"), "out": str(tmp_path / "out.bin")}
+    for key, (name, text) in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        found[key] = str(tmp_path / name)
+    (tmp_path / "home" / "config.yaml").write_text(
+        f"defaults: {{ store: {people} }}\nprofiles: {{ dev: {{ store: {people} }} }}\naliases: {{ names: {{ query: ../q.gq }} }}\n"
+    )
+    with og_api.open(people) as g:
+        found["head"] = g.commits(limit=1)[0].id
+        g.tags.create("kept", found["head"])
+    return found
+
+
+def people_schema(folder: Path) -> str:
+    with og_api.open(folder) as g:
+        return g.schema()
+
+
+def words(name: str, filled: dict[str, str]) -> list[str]:
+    return [filled[w[1:-1]] if w.startswith("{") and w[1:-1] in filled else w for w in CALLS[name]]
+
+
+def test_every_command_is_called_here() -> None:
+    assert set(CALLS) == set(LEAVES)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_it_works_for_people(og: Call, filled: dict[str, str], name: str) -> None:
+    ran = og(*words(name, filled))
+    assert ran.code == 0, ran.err
+    assert "Traceback" not in ran.err
+    assert ran.out or name in ("fmt", "blob get")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_it_works_for_programs(og: Call, filled: dict[str, str], name: str) -> None:
+    ran = og(*words(name, filled), "--json")
+    assert ran.code == 0, ran.err
+    data = json.loads(ran.out)
+    assert data
+    assert ran.out == json.dumps(data, indent=2, ensure_ascii=False) + "\n", "two blanks, and a newline at the end"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_it_has_help(og: Call, name: str) -> None:
+    ran = og(*name.split(), "--help")
+    assert ran.code == 0
+    assert "--json" in ran.out
+    assert ran.out.startswith(f"Usage: omnigraph {name} ")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_flag_nobody_knows_is_misuse(og: Call, filled: dict[str, str], name: str) -> None:
+    ran = og(*words(name, filled), "--no-such-flag")
+    assert ran.code == 2
+    assert "--no-such-flag" in ran.err
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_flag_it_cannot_use_is_an_error_before_anything_is_done(og: Call, filled: dict[str, str], name: str) -> None:
+    command = LEAVES[name]
+    assert isinstance(command, Command)
+    for flag in PURPOSE:
+        if flag in command.usable:
+            continue
+        for line in ([f"--{flag}", "x", *words(name, filled)], [*words(name, filled), f"--{flag}", "x"]):
+            ran = og(*line)
+            assert ran.code == 1, (flag, ran.out, ran.err)
+            assert f"--{flag}" in ran.err
+            assert command.capability.value in ran.err
+            assert not Path(filled["new"]).exists()
+            assert not Path(filled["out"]).exists()
+
+
+ADDRESSED = [n for n, c in LEAVES.items() if isinstance(c, Command) and c.capability is not Capability.LOCAL and n != "init"]
+
+
+@pytest.mark.parametrize("name", ADDRESSED)
+def test_a_graph_that_is_not_there(og: Call, filled: dict[str, str], tmp_path: Path, name: str) -> None:
+    filled["graph"] = str(tmp_path / "nothing")
+    ran = og(*words(name, filled))
+    assert ran.code == 1
+    assert "holds no graph" in ran.err or "does not exist" in ran.err
+    assert not (tmp_path / "nothing").exists(), "looking creates nothing"
+    told = og(*words(name, filled), "--json")
+    assert (told.code, told.json["code"]) == (1, "not_found")
+
+
+FILES = [(name, place) for name, call in CALLS.items() for place in ("{pg}", "{jsonl}", "{gq}", "{spec}") if place in call]
+
+
+@pytest.mark.parametrize(("name", "place"), FILES)
+def test_a_file_that_is_not_there(og: Call, filled: dict[str, str], name: str, place: str) -> None:
+    filled[place[1:-1]] = "/nowhere/at/all.pg"
+    ran = og(*words(name, filled), "--json")
+    assert ran.code == 1, ran.err
+    if name != "fmt":  # which tells about every file in a list
+        assert ran.json["code"] == "not_found"
+    assert "/nowhere/at/all.pg" in ran.out
+
+
+def test_flags_of_addressing_are_listed_where_they_count(og: Call) -> None:
+    assert "--as ACTOR" in og("mutate", "--help").out
+    assert "--as ACTOR" not in og("query", "--help").out
+    assert "--server" not in og("query", "--help").out
+
+
+@pytest.mark.parametrize(("typed", "meant"), MEANT.items())
+def test_words_of_other_tools_lead_to_ours(og: Call, typed: str, meant: str) -> None:
+    ran = og(typed)
+    assert ran.code == 2
+    assert f"`omnigraph {meant}`" in ran.err
+    assert meant.split(" --")[0] in LEAVES
+    assert typed not in {*COMMANDS, *OLDER, *HIDDEN}
+
+
+@pytest.mark.parametrize(("older", "now"), OLDER.items())
+def test_older_names_still_work(og: Call, filled: dict[str, str], older: str, now: str) -> None:
+    ran = og(older, *words(now, filled)[1:])
+    assert ran.code == 0
+    assert f"warning: `omnigraph {older}` is now `omnigraph {now}`" in ran.err
+
+
+def test_a_mistyped_part_of_a_command_gets_a_suggestion(og: Call) -> None:
+    assert "Did you mean `create`?" in og("branch", "craete").err
+    assert "There are create, delete, list, merge." in og("branch", "xyzzy").err
+
+
+def test_help_is_in_sections_and_complete(og: Call) -> None:
+    ran = og("--help")
+    assert all(f"\n  {name} " in ran.out for name in COMMANDS)
+    assert not any(f"\n  {name} " in ran.out for name in (*HIDDEN, *OLDER))
+    assert isinstance(cli, click.Group)
+
+
+def test_every_command_is_in_the_reference() -> None:
+    page = (Path(SCHEMA).parents[2] / "docs" / "reference" / "commands.md").read_text()
+    assert [name for name in LEAVES if f"\n## omnigraph {name}\n" not in page] == []
