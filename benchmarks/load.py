@@ -52,7 +52,7 @@ def measure() -> list[Measurement]:
     bound = ROWS / LEAST_RATE * 1000
     return [
         Measurement(f"load of {name} from JSON lines", found["load"]["ms"], baseline, bare, bound),
-        Measurement(f"load of {name}, peak memory in MB", found["load"]["mb"], "the bound", MOST_MEGABYTES, MOST_MEGABYTES),
+        Measurement(f"load of {name}, peak memory", found["load"]["mb"], "the bound", MOST_MEGABYTES, MOST_MEGABYTES, "MB"),
         Measurement("merge of the 1 M nodes again: every one replaced", found["merge"]["ms"], baseline, bare),
         Measurement(f"load of {name} from Arrow", found["parquet"]["ms"], baseline, bare),
         Measurement(f"export of {name}", found["export"]["ms"], baseline, bare),

@@ -16,26 +16,27 @@ class Measurement:
     """One number, what it is compared with, and the bound it has to keep."""
 
     name: str
-    milliseconds: float
+    value: float
     baseline: str
-    baseline_milliseconds: float
-    bound_milliseconds: float | None = None
+    baseline_value: float
+    bound: float | None = None
+    unit: str = "ms"
 
     @property
     def ratio(self) -> float:
-        return self.milliseconds / self.baseline_milliseconds
+        return self.value / self.baseline_value
 
     @property
     def within_bound(self) -> bool:
-        return self.bound_milliseconds is None or self.milliseconds <= self.bound_milliseconds
+        return self.bound is None or self.value <= self.bound
 
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "ratio": round(self.ratio, 2)}
 
     def __str__(self) -> str:
-        bound = "" if self.bound_milliseconds is None else f", bound {self.bound_milliseconds:g} ms"
-        baseline = f"{self.baseline} ({self.baseline_milliseconds:.3f} ms)"
-        return f"{self.name}: {self.milliseconds:.3f} ms = {self.ratio:.2f} × {baseline}{bound}"
+        bound = "" if self.bound is None else f", bound {self.bound:g} {self.unit}"
+        baseline = f"{self.baseline} ({self.baseline_value:.3f} {self.unit})"
+        return f"{self.name}: {self.value:.3f} {self.unit} = {self.ratio:.2f} × {baseline}{bound}"
 
 
 def median_ms(run: Callable[[], object], *, repeats: int, warm_up: int = 3) -> float:

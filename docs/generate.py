@@ -161,15 +161,20 @@ def _benchmarks() -> str:
             f"## {path.stem}\n\n{m['date']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}, Python {m['python']}."
         )
         rows: list[tuple[str, ...]] = [
-            (r["name"], f"{r['milliseconds']:.2f} ms", f"{r['ratio']:.1f} × {r['baseline']}", _bound(r["bound_milliseconds"]))
+            (r["name"], _value(r["value"], r["unit"]), f"{r['ratio']:.1f} × {r['baseline']}", _value(r["bound"], r["unit"]))
             for r in record["measurements"]
         ]
         parts.append(_rows(("what", "median", "ratio", "bound"), rows))
     return _page("Benchmarks", "\n\n".join(parts))
 
 
-def _bound(milliseconds: float | None) -> str:
-    return "" if milliseconds is None else f"{milliseconds:g} ms"
+def _value(value: float | None, unit: str) -> str:
+    """A number for people: milliseconds become seconds where there are many."""
+    if value is None:
+        return ""
+    if unit == "ms" and value >= 10_000:
+        value, unit = value / 1000, "s"
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
 
 
 def _table(title: str, lead: str, head: tuple[str, str], entries: Iterable[tuple[str, str]]) -> str:
