@@ -24,6 +24,8 @@ from omnigraph.surfaces.cli.main import cli
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"
+PEERS = ("Kùzu", "Ladybug", "DuckDB", "Spark")
+MEASURED = "<!-- measured: written by docs/generate.py from benchmarks/results -->"
 NOTE = "<!-- Written by docs/generate.py: change the code, then run `make docs`. -->"
 
 
@@ -43,6 +45,7 @@ def pages() -> dict[str, str]:
         "reference/problems.md": _table("Problems in a text", problems, ("code", "meaning"), SCHEMA_RULES.items()),
         "reference/typing-rules.md": _table("Typing rules", typing, ("rule", "what it asks"), TYPING_RULES.items()),
         "internals/benchmarks.md": _benchmarks(),
+        "comparison.md": _comparison(),
     }
 
 
@@ -166,6 +169,30 @@ def _benchmarks() -> str:
         ]
         parts.append(_rows(("what", "median", "ratio", "bound"), rows))
     return _page("Benchmarks", "\n\n".join(parts))
+
+
+def _comparison() -> str:
+    """The page as it is, with what was measured in its place."""
+    page = (DOCS / "comparison.md").read_text()
+    before, _, rest = page.partition(MEASURED)
+    _, end, after = rest.partition("<!-- end -->")
+    return f"{before}{MEASURED}\n\n{_beside_peers()}\n\n{end}{after}"
+
+
+def _beside_peers() -> str:
+    """Every measurement that has another system as its baseline."""
+    rows: list[tuple[str, ...]] = []
+    for suite in ("queries", "storage", "load"):
+        for r in json.loads((RESULTS / f"{suite}.json").read_text())["measurements"]:
+            peer = next((name for name in PEERS if r["baseline"].startswith(name)), None)
+            if peer is not None and not r["name"].endswith(", cold"):
+                factor = r["baseline_value"] / r["value"]
+                told = f"{factor:.1f} × faster" if factor >= 1 else f"{1 / factor:.1f} × slower"
+                values = (_value(r["value"], r["unit"]), _value(r["baseline_value"], r["unit"]))
+                rows.append((r["name"], values[0], f"{values[1]} ({r['baseline']})", told))
+    on = json.loads((RESULTS / "queries.json").read_text())["machine"]
+    lead = f"Warm, beside the quickest peer that can express it, or beside each; recorded on {on['date']}, {on['cores']} cores."
+    return f"{lead}\n\n{_rows(('what', 'OmniGraph', 'the peer', 'OmniGraph is'), rows)}"
 
 
 def _value(value: float | None, unit: str) -> str:
