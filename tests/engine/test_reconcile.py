@@ -161,8 +161,8 @@ def test_a_writer_that_is_faster_makes_it_prepare_again(tmp_path: Path, monkeypa
     graph = make_graph(tmp_path, SCHEMA, {"Doc": docs(0, 10)})
     whole, calls = compact, list[int]()
 
-    def interrupted(tables: Any, before: TableState, specs: Any) -> Any:
-        applied = whole(tables, before, specs)
+    def interrupted(tables: Any, before: TableState, specs: Any, run: Any) -> Any:
+        applied = whole(tables, before, specs, run=run)
         if before.table == state(graph).table and len(calls) < 2:
             calls.append(1)
             add(graph, {"Doc": docs(100 + len(calls), 1)})
@@ -179,8 +179,8 @@ def test_it_gives_up_on_a_table_that_never_rests(tmp_path: Path, monkeypatch: py
     graph = make_graph(tmp_path, SCHEMA, {"Doc": docs(0, 10)})
     whole, calls = compact, list[int]()
 
-    def interrupted(tables: Any, before: TableState, specs: Any) -> Any:
-        applied = whole(tables, before, specs)
+    def interrupted(tables: Any, before: TableState, specs: Any, run: Any) -> Any:
+        applied = whole(tables, before, specs, run=run)
         if before.table == state(graph).table:
             calls.append(1)
             add(graph, {"Doc": docs(100 + len(calls), 1)})

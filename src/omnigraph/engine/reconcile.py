@@ -39,6 +39,7 @@ from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes, key_
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.plan import PublishPlan, Replacement
 from omnigraph.storage.rewrites import compact
+from omnigraph.storage.work import Run
 
 BEHIND_ROWS: Final = 20_000
 """An index is behind when more rows than this are uncovered…"""
@@ -152,13 +153,17 @@ def optimize(
     types: Sequence[str] | None = None,
     pack: bool = True,
     actor: str | None = None,
+    run: Run | None = None,
 ) -> Optimized:
-    """Pack small pieces and complete every declared index, of all types or some, each in a commit of its own."""
+    """Pack small pieces and complete every declared index, of all types or some, each in a commit of its own.
+
+    The work is done here, or by whoever `run` is.
+    """
     store.require_writable()
     outcomes: list[TableOutcome] = []
     for type_ in _types(catalog):
         if types is None or type_.name in types:
-            outcome = _optimize_table(store, branch, type_, pack=pack, actor=actor)
+            outcome = _optimize_table(store, branch, type_, pack=pack, actor=actor, run=run)
             if outcome is not None:
                 outcomes.append(outcome)
                 if progress is not None:
@@ -171,7 +176,7 @@ def _types(catalog: Catalog) -> list[NodeType | EdgeType]:
 
 
 def _optimize_table(
-    store: GraphStore, branch: str, type_: NodeType | EdgeType, *, pack: bool, actor: str | None
+    store: GraphStore, branch: str, type_: NodeType | EdgeType, *, pack: bool, actor: str | None, run: Run | None
 ) -> TableOutcome | None:
     key = table_key(type_)
     state: TableState | None = None
@@ -181,7 +186,7 @@ def _optimize_table(
         if state is None:
             return None
         specs = declared_indexes(type_, state.rows)
-        applied = compact(store.tables, state, specs) if pack else extend_indexes(store.tables, state, specs)
+        applied = compact(store.tables, state, specs, run=run) if pack else extend_indexes(store.tables, state, specs, run=run)
         if applied.state.pin == state.pin:
             return _outcome(type_, state, applied, None)
         replacement = Replacement(key, state.pin, applied)

@@ -15,15 +15,19 @@ a row is indexed again logarithmically often. Segments of more than `ABSORB_ROWS
 also for rows the index does not cover. So a full-text index with nothing to cover is built all the same, as an empty segment:
 what a search finds must not depend on how much is indexed.
 
+**Elsewhere.** A segment knows its fragments and nothing of other segments, so segments can be built by other processes (`run`),
+and for many fragments there are then several, of `SEGMENT_ROWS` rows each. Vectors are left in one segment: fewer answer faster.
+
 **Vectors need rows to learn from.** With too few (or only empty ones) the index covers nothing and the search is exact; that is
 reported as an index that covers no fragment, and is not an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import accumulate, groupby
 from typing import Final
 
 import pyarrow as pa
@@ -37,12 +41,16 @@ from omnigraph.storage.derived import outcome, own
 from omnigraph.storage.effects import Call
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table, Tables
+from omnigraph.storage.work import PinnedTable, Run
 
 ABSORB_ROWS: Final = 16_384
 """Segments that cover more rows than this are never built again just to have fewer of them."""
 
 PARTITION_ROWS: Final = 4_096
 """Rows per partition of a vector index, where the spec does not say how many partitions."""
+
+SEGMENT_ROWS: Final = 2 << 20
+"""Rows per segment, where segments are built by several processes."""
 
 _UNTRAINABLE = ("cannot train", "not enough rows to train")
 
@@ -119,33 +127,42 @@ def extend_index(tables: Tables, state: TableState, spec: IndexSpec) -> Applied:
     return extend_indexes(tables, state, [spec])
 
 
-def extend_indexes(tables: Tables, state: TableState, specs: Sequence[IndexSpec], *, absorb_rows: int = ABSORB_ROWS) -> Applied:
+def extend_indexes(
+    tables: Tables, state: TableState, specs: Sequence[IndexSpec], *, absorb_rows: int = ABSORB_ROWS, run: Run | None = None
+) -> Applied:
     """Cover what several indexes do not cover yet, in one new version."""
     before = own(tables.open(state))
-    after, files, untrained = cover(before, specs, absorb_rows=absorb_rows)
+    after, files, untrained = cover(before, specs, absorb_rows=absorb_rows, run=run)
     return outcome(state, before, after, files, untrained)
 
 
 def cover(
-    table: Table, specs: Sequence[IndexSpec], *, absorb_rows: int = ABSORB_ROWS, largest: int | None = None, least: int = 0
+    table: Table,
+    specs: Sequence[IndexSpec],
+    *,
+    absorb_rows: int = ABSORB_ROWS,
+    largest: int | None = None,
+    least: int = 0,
+    run: Run | None = None,
 ) -> tuple[Table, tuple[str, ...], tuple[IndexState, ...]]:
     """The table with its indexes completed, the files that took, and the indexes that could not be trained.
 
     Fragments with more than `largest` rows are left uncovered, if they are, and so is everything while it is fewer than `least`.
+    Segments are built here, or by whoever `run` is.
     """
     built: list[Index] = []
     replaced: list[Index] = []
     untrained: list[IndexState] = []
     segments = _segments(table)
     live = {f: rows for f, rows in live_rows(table.dataset).items() if largest is None or rows <= largest}
-    for spec in specs:
-        work = _work(live, spec, segments.get(spec.name, []), absorb_rows, least)
-        segment = _build(table, work) if work.needed else None
-        if segment is not None:
-            built.append(segment)
+    wanted = [_work(live, spec, segments.get(spec.name, []), absorb_rows, least) for spec in specs]
+    wanted = [work for work in wanted if work.needed]
+    for work, made in zip(wanted, _built(table, wanted, live, run), strict=True):
+        built += made
+        if made:
             replaced += work.replaced
-        elif work.needed:
-            untrained.append(IndexState(spec.name, spec.column, spec.kind.value, 0))
+        else:
+            untrained.append(IndexState(work.spec.name, work.spec.column, work.spec.kind.value, 0))
     gone = {index.uuid for index in replaced}
     replaced += [s.described for name in segments for s in _dead(segments[name], name, built) if s.described.uuid not in gone]
     if not built and not replaced:
@@ -206,6 +223,39 @@ def _dead(segments: Sequence[_Segment], name: str, built: Iterable[Index]) -> li
     dead = [s for s in segments if not s.fragments]
     alone = len(dead) == len(segments) and all(index.name != name for index in built)
     return dead[1:] if alone else dead
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A segment for another process to build."""
+
+    table: PinnedTable
+    work: _Work
+
+
+def _built(table: Table, wanted: Sequence[_Work], live: Mapping[int, int], run: Run | None) -> list[list[Index]]:
+    """The segments of each work; none where there is too little to learn from."""
+    if run is None:
+        return [[made for made in (_build(table, work),) if made is not None] for work in wanted]
+    pinned = PinnedTable.of(table.place, TableState(table.table, table.location, table.pin, 0, 0))
+    parts = [(number, part) for number, work in enumerate(wanted) for part in _parts(work, live)]
+    made = run(_build_elsewhere, [_Task(pinned, part) for _, part in parts])
+    return [[m for (n, _), m in zip(parts, made, strict=True) if n == number and m is not None] for number in range(len(wanted))]
+
+
+def _parts(work: _Work, live: Mapping[int, int]) -> Iterator[_Work]:
+    """A work cut into segments of about `SEGMENT_ROWS` rows."""
+    if work.spec.kind.is_vector or not work.fragments:
+        yield work
+        return
+    ends = accumulate(live[f] for f in work.fragments)
+    for _, group in groupby(zip(work.fragments, ends, strict=True), key=lambda f: (f[1] - 1) // SEGMENT_ROWS):
+        fragments = tuple(number for number, _ in group)
+        yield replace(work, fragments=fragments, rows=sum(live[f] for f in fragments))
+
+
+def _build_elsewhere(task: _Task) -> Index | None:
+    return _build(own(task.table.open()), task.work)
 
 
 def _build(table: Table, work: _Work) -> Index | None:

@@ -25,7 +25,7 @@ power of two, however the sizes arrive.
 Groups are ours, not those of Lance's `Compaction.plan`: that one never puts fragments of different index segments together, so it
 would leave exactly those fragments apart that incremental indexing makes.
 
-The work is split into values (`Rewritten`): other processes can each `rewrite` some groups, and one of them commits.
+The work is split into values: other processes can each `rewrite` a group (`run`), and this one commits.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from omnigraph.storage.effects import Call
 from omnigraph.storage.indexes import ABSORB_ROWS, IndexSpec, cover, key_indexes, scalar_indexes
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import STORAGE_VERSION, Table, Tables, unchanged
+from omnigraph.storage.work import PinnedTable, Run
 
 FOLD_FRAGMENTS: Final = 32
 """A writer folds when more small fragments than this have piled up."""
@@ -135,12 +136,36 @@ def fold_small_fragments(tables: Tables, state: TableState) -> Applied:
     return commit_rewrites(before, state, done, list(specs.values()), largest=FOLD_ROWS, least=FOLD_INDEX_ROWS)
 
 
-def compact(tables: Tables, state: TableState, specs: Sequence[IndexSpec] = (), *, target_rows: int = TARGET_ROWS) -> Applied:
-    """Pack small and worn fragments, and complete every index."""
+def compact(
+    tables: Tables,
+    state: TableState,
+    specs: Sequence[IndexSpec] = (),
+    *,
+    target_rows: int = TARGET_ROWS,
+    run: Run | None = None,
+) -> Applied:
+    """Pack small and worn fragments, and complete every index; here, or by whoever `run` is."""
     before = own(tables.open(state))
     groups = choose_compaction(fragment_sizes(before), target_rows)
-    done = [rewrite(before, group, 2 * target_rows) for group in groups]
-    return commit_rewrites(before, state, done, specs, absorb_rows=max(ABSORB_ROWS, target_rows))
+    if run is None:
+        done = [rewrite(before, group, 2 * target_rows) for group in groups]
+    else:
+        pinned = PinnedTable.of(tables.place, state)
+        done = run(_rewrite_elsewhere, [_Task(pinned, group, 2 * target_rows) for group in groups])
+    return commit_rewrites(before, state, done, specs, absorb_rows=max(ABSORB_ROWS, target_rows), run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Fragments for another process to rewrite."""
+
+    table: PinnedTable
+    fragments: tuple[int, ...]
+    max_rows: int
+
+
+def _rewrite_elsewhere(task: _Task) -> Rewritten:
+    return rewrite(own(task.table.open()), task.fragments, task.max_rows)
 
 
 def rewrite(table: Table, fragments: Sequence[int], max_rows: int) -> Rewritten:
@@ -167,6 +192,7 @@ def commit_rewrites(
     absorb_rows: int = ABSORB_ROWS,
     largest: int | None = None,
     least: int = 0,
+    run: Run | None = None,
 ) -> Applied:
     """Put rewritten files in the place of the old ones and complete the indexes, as far as `cover` is asked to."""
     after, files = before, list[str]()
@@ -174,7 +200,7 @@ def commit_rewrites(
         pairs = [Op.RewriteGroup(_fragments(group.old), _fragments(group.new)) for group in groups]
         after = before.commit(Op.Rewrite(pairs, []))
         files += [file for group in groups for file in group.files]
-    after, index_files, untrained = cover(after, specs, absorb_rows=absorb_rows, largest=largest, least=least)
+    after, index_files, untrained = cover(after, specs, absorb_rows=absorb_rows, largest=largest, least=least, run=run)
     return outcome(state, before, after, (*files, *index_files), untrained)
 
 

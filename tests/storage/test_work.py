@@ -1,0 +1,99 @@
+"""Maintenance whose work is done by other processes comes to the same as maintenance that is done here."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from tests.storage.searchable import (
+    BY_GRAM,
+    SPECS,
+    append,
+    covered,
+    delete,
+    found_text,
+    maintain,
+    new_graph,
+    numbers_in,
+    segments_of,
+    state_of,
+    table_of,
+)
+
+from omnigraph.storage import indexes
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.indexes import extend_indexes
+from omnigraph.storage.rewrites import compact
+from omnigraph.storage.verify import verify
+from omnigraph.storage.work import PinnedTable, Run, here, in_threads
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Run]:
+    """Two processes that share nothing with this one."""
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+
+        def run(work: Callable[[P], R], payloads: Sequence[P], /) -> list[R]:
+            return list(pool.map(work, payloads))
+
+        yield run
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "SEGMENT_ROWS", 250)
+
+
+def aged(folder: Path) -> GraphStore:
+    """Six fragments, one of them worn."""
+    store = new_graph(folder)
+    for start in range(0, 600, 100):
+        append(store, *range(start, start + 100))
+    delete(store, *range(50))
+    return store
+
+
+def test_compaction_and_indexes_by_other_processes(tmp_path: Path, elsewhere: Run) -> None:
+    specs = (*SPECS, BY_GRAM)
+    for name, run in (("here", None), ("elsewhere", elsewhere)):
+        store = aged(tmp_path / name)
+        maintain(store, lambda tables, state, run=run: compact(tables, state, specs, target_rows=300, run=run))  # type: ignore[misc]
+        state = state_of(store)
+        assert state.fragments == 2
+        assert covered(state) == {spec.name: 2 for spec in specs}
+        assert numbers_in(table_of(store)) == list(range(50, 600))
+        assert found_text(table_of(store), "w321") == ["k321"]
+        assert len(segments_of(table_of(store), "by_id")) == (1 if run is None else 2)
+        assert verify(store, deep=True).ok
+
+
+def test_segments_built_elsewhere_cover_what_is_new(tmp_path: Path, elsewhere: Run) -> None:
+    store = aged(tmp_path)
+    extend = partial(extend_indexes, specs=SPECS, run=elsewhere)
+    maintain(store, extend)
+    append(store, *range(1000, 1040), text="swimming cats")
+    maintain(store, extend)
+    state = state_of(store)
+    assert covered(state) == {spec.name: 7 for spec in SPECS}
+    assert found_text(table_of(store), "swim") == sorted(f"k{n}" for n in range(1000, 1040))
+    assert extend(store.tables, state).state.pin == state.pin
+
+
+def test_results_come_in_the_order_of_payloads() -> None:
+    for run in (here, in_threads(3)):
+        assert run(len, ["a" * n for n in range(9)]) == list(range(9))
+
+
+def test_a_pinned_table_is_a_value(tmp_path: Path) -> None:
+    store = aged(tmp_path)
+    pinned = PinnedTable.of(store.place, state_of(store))
+    append(store, 7777)
+    assert pinned.open().count() == 550
