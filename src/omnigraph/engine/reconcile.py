@@ -250,7 +250,8 @@ class Reconciler:
                 return None
             if not needed(self._store, self._store.snapshot(branch), catalog):
                 return None
-            self._thread = Thread(target=self._quietly, args=(branch, catalog), name="omnigraph-reconcile", daemon=True)
+            # Not a daemon: a process that ends waits for it, as `close` does. One cut off inside Lance would be aborted.
+            self._thread = Thread(target=self._quietly, args=(branch, catalog), name="omnigraph-reconcile")
             self._thread.start()
             return self._thread
 
