@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import history, language, load, queries, startup, storage
+from benchmarks import history, language, load, mutations, queries, startup, storage
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -14,6 +14,7 @@ SUITES = {
     "history": history.measure,
     "language": language.measure,
     "load": load.measure,
+    "mutations": mutations.measure,
     "queries": queries.measure,
     "startup": startup.measure,
     "storage": storage.measure,

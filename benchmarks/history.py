@@ -41,7 +41,7 @@ def graph(folder: Path, size: int) -> og.Graph:
     made = og.init(folder / str(size), schema=SCHEMA, durability="os")
     view = made.view()
     node, edge = view.catalog.nodes["Person"], view.catalog.edges["Knows"]
-    ids = [_name(n) for n in range(size)]
+    ids = [name_of(n) for n in range(size)]
     ages = pa.array(np.arange(size) % 90, pa.int32())
     people = pa.table({"id": ids, "age": ages, "name": ids, "nick": pa.nulls(size, pa.string())}, schema=columns_of(node))
     ends = {"id": [f"e{n:07d}" for n in range(size)], "src": ids, "dst": [*ids[1:], ids[0]]}
@@ -55,7 +55,8 @@ def graph(folder: Path, size: int) -> og.Graph:
     return made
 
 
-def _name(number: int) -> str:
+def name_of(number: int) -> str:
+    """The id of a person."""
     return f"p{number:07d}"
 
 
@@ -66,10 +67,10 @@ def _put(made: og.Graph, branch: str, *statements: str) -> None:
 def _round(made: og.Graph, size: int, number: int) -> dict[str, float]:
     work, step = f"work{number}", size // 20
     made.branches.create(work)
-    changed = [f'update Person set {{ age: {number} }} where name = "{_name(k * step + number)}"' for k in range(4)]
+    changed = [f'update Person set {{ age: {number} }} where name = "{name_of(k * step + number)}"' for k in range(4)]
     added = [f'insert Person {{ name: "new{number}-{k}" }}' for k in range(5)]
-    _put(made, work, *changed, *added, f'insert Knows {{ from: "{_name(step)}", to: "new{number}-1" }}')
-    others = (_name((k + 5) * step + number) for k in range(10))
+    _put(made, work, *changed, *added, f'insert Knows {{ from: "{name_of(step)}", to: "new{number}-1" }}')
+    others = (name_of((k + 5) * step + number) for k in range(10))
     _put(made, "main", *(f'update Person set {{ nick: "{number}" }} where name = "{name}"' for name in others))
     found = {"a diff": _ms(lambda: made.diff("main", work))}
     found["a merge of ten rows"] = _ms(lambda: made.merge(work))

@@ -284,3 +284,24 @@ def test_what_cannot_be_indexed_is_not_tried_over_and_over(tmp_path: Path, monke
     first = reconciler.run("main", graph.view().catalog)
     again = reconciler.run("main", graph.view().catalog)
     assert (first.commits, again.tables) == ((), ())
+
+
+def test_rows_deleted_before_a_compaction_is_published_stay_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Doc": docs(0, 10)})
+    add(graph, {"Doc": docs(10, 10)})
+    whole, calls = compact, list[int]()
+    gone = [str(docs(3, 1)[0]["slug"]), str(docs(12, 1)[0]["slug"])]
+
+    def interrupted(tables: Any, before: TableState, specs: Any, run: Any) -> Any:
+        applied = whole(tables, before, specs, run=run)
+        if before.table == state(graph).table and not calls:
+            calls.append(1)
+            delete(graph, "Doc", gone)
+        return applied
+
+    monkeypatch.setattr(reconcile, "compact", interrupted)
+    run(graph)
+    left = graph.store.tables.open(state(graph)).read(["id"])["id"].to_pylist()
+    assert calls
+    assert len(left) == 18
+    assert not set(gone) & set(left)

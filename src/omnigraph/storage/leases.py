@@ -70,7 +70,7 @@ class Held:
     path: str
     lease: Lease
     failure: GraphError | None = field(default=None)
-    """Why it could not be renewed the last time."""
+    """Why it could not be renewed the last time, or given back."""
 
     def covers(self, since: float, now: float) -> bool:
         """Whether files written since a moment are safe now."""
@@ -91,7 +91,10 @@ def holding(place: Place, name: str, owner: Ref | None = None, commit: str | Non
     finally:
         done.set()
         renewer.join()
-        place.delete([held.path])
+        try:
+            place.delete([held.path])
+        except GraphError as error:  # what it was for is done, and said so; the lease ends by itself
+            held.failure = error
 
 
 def _renew(place: Place, held: Held, done: Event) -> None:

@@ -20,7 +20,7 @@ edge Leads: Person -> Person @card(0..1)
 
 @pytest.fixture
 def graph(tmp_path: Path) -> og.Graph:
-    return make_graph(tmp_path, SCHEMA, {"Person": [{"name": n} for n in "abcdef"]})
+    return make_graph(tmp_path, SCHEMA, {"Person": [{"name": n} for n in "abcdef"], "Knows": [{"src": "f", "dst": "e"}]})
 
 
 def in_between(monkeypatch: pytest.MonkeyPatch, graph: og.Graph, theirs: str) -> None:
@@ -43,6 +43,7 @@ CASES = [
     ('delete Person where name = "b"', 'insert Knows { from: "a", to: "b" }', og.ReadSetChanged, "added while"),
     ('insert Leads { from: "a", to: "b" }', 'insert Leads { from: "a", to: "c" }', og.ValidationError, "(max 1)"),
     ('insert Person { name: "x", mail: "m" }', 'insert Person { name: "y", mail: "m" }', og.ValidationError, "must be unique"),
+    ('delete Person where name = "e"', 'delete Knows where from = "f"', og.ReadSetChanged, "were removed while"),
     ('update Person set { mail: "m" } where name = "a"', 'insert Person { name: "y" }', og.ReadSetChanged, "changed while"),
 ]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
-from omnigraph.engine.write.committed import stored_of
+from omnigraph.engine.write.committed import existing, stored_of
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
@@ -96,7 +96,14 @@ class _Again:
         if not moved & self._relied_on:
             return
         snapshot = Snapshot(self._branch, state.head.commit, state.head.schema, state.tables)
-        found = set_violations(self._changes, View(self._workspace, snapshot, self._view.catalog))
+        view = View(self._workspace, snapshot, self._view.catalog)
+        for delta in self._changes:
+            if delta.key in moved and len(delta.removed) and not existing(view, delta.type, delta.removed).all():
+                raise ReadSetChanged(
+                    f"some of the {delta.type.name} that were to be removed were removed while the write was prepared",
+                    hint="Retry: what is left is then counted anew.",
+                )
+        found = set_violations(self._changes, view)
         if any(_left_behind(v, self._changes) for v in found):
             raise ReadSetChanged(
                 f"{found[0].message}: the edge was added while the write was prepared",

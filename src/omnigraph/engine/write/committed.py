@@ -22,6 +22,12 @@ from omnigraph.storage.tables import Table
 LOOKUP_KEYS = 8_192
 """Most keys in one question to an index."""
 
+REMEMBERED_KEYS = 64
+"""Answers about so few keys are remembered: what a mutation looked for, the rules ask again."""
+
+REMEMBERED_ANSWERS = 64
+"""So many of them, per pin."""
+
 SCANNED_ROWS = 1 << 20
 """Rows read at a time: what is looked for is hashed anew for each."""
 
@@ -59,6 +65,16 @@ def rows_where(view: View, type_: NodeType | EdgeType, column: str, values: pa.A
     wanted = wanted.filter(wanted.is_valid())
     if len(wanted) > SCANNED_ABOVE:
         return _scanned(table, column, wanted, columns)
+    if len(wanted) > REMEMBERED_KEYS:
+        return _looked_up(table, column, wanted, columns)
+    key = (stored.location, stored.pin, "rows where", column, *wanted.to_pylist(), *columns)
+    found: pa.Table = view.workspace.memory.keep(
+        key, lambda: _looked_up(table, column, wanted, columns), lambda t: t.nbytes + 512
+    )
+    return found
+
+
+def _looked_up(table: Table, column: str, wanted: pa.Array, columns: Sequence[str]) -> pa.Table:
     parts = [
         table.read(columns, pc.field(column).isin(wanted.slice(at, LOOKUP_KEYS))) for at in range(0, len(wanted), LOOKUP_KEYS)
     ]

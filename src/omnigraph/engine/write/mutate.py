@@ -35,6 +35,7 @@ from omnigraph.engine.write.staging import MutationStaging, Row
 from omnigraph.engine.write.violations import refuse
 from omnigraph.errors import ParameterError, UsageError
 from omnigraph.model.ids import IdSource
+from omnigraph.model.types import Scalar
 from omnigraph.storage.rows import images
 
 _VARIABLE = "it"
@@ -125,7 +126,8 @@ class _Mutation:
         self.searched.add(table_key(type_))
         new = self._assigned(assignments)
         pending = self.staging.pending(type_)
-        committed = [id_ for id_ in self._matching_nodes(type_, where) if id_ not in pending]
+        named = self._named(type_, where)
+        committed = [id_ for id_ in (self._matching_nodes(type_, where) if named is None else named) if id_ not in pending]
         matched = {**self._images(type_, committed), **{id_: pending[id_] for id_ in self._matching_pending(type_, where)}}
         for id_ in sorted(matched):
             self.staging.put(type_, id_, {**matched[id_], **new}, fresh=False)
@@ -160,7 +162,7 @@ class _Mutation:
             touching: list[str] = []
             for column, end in (("src", edge.source), ("dst", edge.target)):
                 if end == type_.name:
-                    touching += whole(rows_where(self.view, edge, column, gone, ["id"])["id"]).to_pylist()
+                    touching += whole(rows_where(self.view, edge, column, gone, ["id", column])["id"]).to_pylist()
             if touching:
                 self.edges += self.staging.remove(edge, sorted(set(touching)))
 
@@ -169,8 +171,23 @@ class _Mutation:
     def _condition(self, where: lg.Where) -> lg.Condition:
         return lg.Compare(lg.PropertyValue(_VARIABLE, where.property, where.type), where.comparator, where.value)
 
+    def _named(self, type_: NodeType, where: lg.Where) -> list[str] | None:
+        """Ids that a predicate about the key names, whether or not there are such nodes; None: it is about something else."""
+        if where.comparator is not lg.Comparator.EQ or [prop.name for prop in type_.key] != [where.property]:
+            return None
+        (key,) = type_.key
+        value = constant(where.value, self.run)
+        if key.type.scalar is Scalar.STRING:
+            return [value] if isinstance(value, str) else []
+        if key.type.scalar.is_integer and isinstance(value, int) and not isinstance(value, bool):
+            return [str(value)]
+        return None
+
     def _matching_nodes(self, type_: NodeType, where: lg.Where) -> list[str]:
         """Ids of committed nodes that fulfil a predicate, sorted."""
+        named = self._named(type_, where)
+        if named is not None:
+            return whole(rows_where(self.view, type_, "id", pa.array(named, pa.string()), ["id"])["id"]).to_pylist()  # type: ignore[no-any-return]
         bindings = {_VARIABLE: NodeBinding((type_.name,))}
         scan = st.Scan(_VARIABLE, (type_.name,), (self._condition(where),))
         plan = key_lookup.apply(st.Plan((scan,), _NO_TAIL, dict(bindings)), self.view.catalog)

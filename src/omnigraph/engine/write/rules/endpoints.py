@@ -20,9 +20,12 @@ def check_new_edges(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Vi
     assert isinstance(delta.type, EdgeType)
     if not delta.rows.num_rows:
         return
+    ends = {delta.type.source: delta.column("src")}
+    other = delta.column("dst")
+    ends[delta.type.target] = pa.concat_arrays([ends[delta.type.target], other]) if delta.type.connects_one_type else other
+    all_missing = {node: _missing_afterwards(view, changes, node, ids) for node, ids in ends.items()}
     for end, column, node in (("source", "src", delta.type.source), ("target", "dst", delta.type.target)):
-        values = delta.column(column)
-        missing = _missing_afterwards(view, changes, node, values)
+        values, missing = delta.column(column), all_missing[node]
         if not len(missing):
             continue
         for row in np.flatnonzero(among(values, missing)).tolist():

@@ -1,0 +1,420 @@
+"""Random histories of several processes, told to be serial or not.
+
+A history is a handful of operations for each of a few real processes, drawn from a seed over a domain so small that they get in each
+other's way: keyed inserts, unique values, edges to nodes that others delete, at most one edge of a kind. All processes do their n-th
+operation at the same moment. Afterwards the lineage says in which order the commits were made, and a model in plain Python does the
+same operations in that order:
+
+* every commit that was acknowledged is in the lineage once, and nothing else is;
+* each operation does in the model what it did in the graph, with the same counts;
+* an operation that was refused, or found nothing to do, is refused or does nothing at some moment of the history, too;
+* in the end graph and model hold the same.
+
+    python -m tests.engine.write.histories 4711        one history again (the operations are the same, the timing is not)
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import omnigraph as og
+from omnigraph.engine.graph import Receipt
+
+SCHEMA = """
+node Person { name: String @key  mail: String? @unique  age: I32? }
+edge Knows: Person -> Person { tag: String }
+edge Leads: Person -> Person @card(0..1) { tag: String }
+"""
+PROCESSES = 3
+ROUNDS = 4
+RETRIES = 2
+"""Times an operation that was overtaken is tried again."""
+
+_NAMES = "abcdef"
+_MAILS = "uvw"
+_FIRST: tuple[str, ...] = ("a", "b", "c", "d")
+"""People there are at the beginning."""
+
+
+class Refused(Exception):
+    """The model does not allow it."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation: a kind, and what it is about."""
+
+    kind: str
+    name: str
+    other: str = ""
+    value: int = 0
+    mail: str | None = None
+    tag: str = ""
+
+    def run(self, graph: og.Graph, branch: str) -> Receipt | None:
+        """Do it to a graph. None where a commit says all there is to say (loads)."""
+        if self.kind == "append":
+            graph.load(
+                [
+                    {"type": "Person", "data": {"name": self.name, "age": self.value}},
+                    {"edge": "Knows", "from": self.name, "to": self.other, "data": {"tag": self.tag}},
+                ],
+                mode="append",
+                branch=branch,
+                message=self.tag,
+            )
+            return None
+        params = {"n": self.name, "o": self.other, "v": self.value, "m": self.mail, "t": self.tag}
+        return graph.mutate(
+            f"query q($n: String, $o: String, $v: I32, $m: String?, $t: String) {{ {_TEXTS[self.kind]} }}",
+            params,
+            branch=branch,
+            message=self.tag,
+        )
+
+
+_TEXTS = {
+    "put": "insert Person { name: $n, mail: $m, age: $v }",
+    "put and know": "insert Person { name: $n, age: $v } insert Knows { from: $n, to: $o, tag: $t }",
+    "know": "insert Knows { from: $n, to: $o, tag: $t }",
+    "lead": "insert Leads { from: $n, to: $o, tag: $t }",
+    "mail": "update Person set { mail: $m } where name = $n",
+    "age": "update Person set { age: $v } where age < $v",
+    "leave": "delete Person where name = $n",
+    "young leave": "delete Person where age < $v",
+    "forget": "delete Knows where from = $n",
+    "stop leading": "delete Leads where from = $n",
+}
+_WEIGHTS = {
+    "put": 3,
+    "put and know": 2,
+    "know": 4,
+    "lead": 4,
+    "mail": 3,
+    "age": 1,
+    "leave": 3,
+    "young leave": 1,
+    "forget": 1,
+    "stop leading": 1,
+    "append": 2,
+}
+
+
+def drawn(seed: int) -> list[list[Operation]]:
+    """The operations of each process."""
+    rng = random.Random(seed)
+    plans = []
+    for process in range(PROCESSES):
+        plan = []
+        for number in range(ROUNDS):
+            kind = rng.choices(list(_WEIGHTS), list(_WEIGHTS.values()))[0]
+            mail = rng.choice([*_MAILS, None])
+            plan.append(Operation(kind, rng.choice(_NAMES), rng.choice(_NAMES), rng.randrange(5), mail, f"{process}.{number}"))
+        plans.append(plan)
+    return plans
+
+
+# ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Model:
+    """The graph in plain Python. Edges by their tag, which no two edges share."""
+
+    people: dict[str, tuple[str | None, int | None]] = field(default_factory=lambda: dict.fromkeys(_FIRST, (None, None)))
+    knows: dict[str, tuple[str, str]] = field(default_factory=dict)
+    leads: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def copy(self) -> Model:
+        return Model(dict(self.people), dict(self.knows), dict(self.leads))
+
+    def apply(self, operation: Operation) -> tuple[int, int]:
+        """Do an operation; how many nodes and edges it affected. Raises `Refused` and changes nothing."""
+        after = self.copy()
+        counts = after._do(operation)
+        after.check()
+        self.people, self.knows, self.leads = after.people, after.knows, after.leads
+        return counts
+
+    def _do(self, op: Operation) -> tuple[int, int]:
+        match op.kind:
+            case "put":
+                self.people[op.name] = (op.mail, op.value)
+                return 1, 0
+            case "put and know" | "append":
+                if op.kind == "append" and op.name in self.people:
+                    raise Refused("exists")
+                self.people[op.name] = (None, op.value)
+                self.knows[op.tag] = (op.name, op.other)
+                return 1, 1
+            case "know" | "lead":
+                (self.knows if op.kind == "know" else self.leads)[op.tag] = (op.name, op.other)
+                return 0, 1
+            case "mail":
+                found = [op.name] if op.name in self.people else []
+                self.people |= {name: (op.mail, self.people[name][1]) for name in found}
+                return len(found), 0
+            case "age":
+                found = [name for name, (_, age) in self.people.items() if age is not None and age < op.value]
+                self.people |= {name: (self.people[name][0], op.value) for name in found}
+                return len(found), 0
+            case "leave" | "young leave":
+                found = [
+                    name
+                    for name, (_, age) in self.people.items()
+                    if (name == op.name if op.kind == "leave" else age is not None and age < op.value)
+                ]
+                return len(found), self._remove(set(found))
+            case "forget" | "stop leading":
+                edges = self.knows if op.kind == "forget" else self.leads
+                gone = [tag for tag, (source, _) in edges.items() if source == op.name]
+                for tag in gone:
+                    del edges[tag]
+                return 0, len(gone)
+            case _:
+                raise AssertionError(op.kind)
+
+    def _remove(self, names: set[str]) -> int:
+        for name in names:
+            del self.people[name]
+        count = 0
+        for edges in (self.knows, self.leads):
+            gone = [tag for tag, ends in edges.items() if names & set(ends)]
+            count += len(gone)
+            for tag in gone:
+                del edges[tag]
+        return count
+
+    def check(self) -> None:
+        """Raise unless every rule of the schema holds."""
+        mails = Counter(mail for mail, _ in self.people.values() if mail is not None)
+        if any(count > 1 for count in mails.values()):
+            raise Refused("unique")
+        if any(end not in self.people for edges in (self.knows, self.leads) for ends in edges.values() for end in ends):
+            raise Refused("endpoint")
+        if any(count > 1 for count in Counter(source for source, _ in self.leads.values()).values()):
+            raise Refused("cardinality")
+
+    @classmethod
+    def of(cls, graph: og.Graph, branch: str) -> Model:
+        """What a graph holds."""
+        view = graph.view(branch)
+        tables = {}
+        for name in ("Person", "Knows", "Leads"):
+            type_ = view.catalog.nodes.get(name) or view.catalog.edges[name]
+            rows = view.workspace.stored(view.snapshot, type_).table.read().to_pylist()
+            assert len({row["id"] for row in rows}) == len(rows), "an id stands in a table once"
+            tables[name] = rows
+        people = {row["name"]: (row["mail"], row["age"]) for row in tables["Person"]}
+        edges = [{row["tag"]: (row["src"], row["dst"]) for row in tables[name]} for name in ("Knows", "Leads")]
+        assert [len(edges[0]), len(edges[1]), len(people)] == [len(tables[n]) for n in ("Knows", "Leads", "Person")], (
+            "nothing twice"
+        )
+        return cls(people, *edges)
+
+
+# ── processes ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an operation."""
+
+    operation: Operation
+    error: str | None
+    counts: tuple[int, int] | None
+    changed: bool
+    overtaken: int
+    """Times it lost against somebody else and was tried again."""
+
+
+def _work(connection: Connection, barrier: Barrier) -> None:
+    """A process: takes (place, branch, operations), does them round by round with the others, answers with outcomes."""
+    graphs: dict[str, og.Graph] = {}
+    while (asked := connection.recv()) is not None:
+        place, branch, operations = asked
+        if place not in graphs:
+            graphs = {place: og.open(place, durability="os")}
+            graphs[place].reconciler.start = lambda *_: None  # type: ignore[method-assign]
+        found = []
+        for operation in operations:
+            barrier.wait(60)
+            found.append(_outcome(graphs[place], branch, operation))
+        connection.send(found)
+
+
+def _outcome(graph: og.Graph, branch: str, operation: Operation) -> Outcome:
+    overtaken = 0
+    while True:
+        try:
+            receipt = operation.run(graph, branch)
+        except og.ReadSetChanged as error:
+            if overtaken < RETRIES:
+                overtaken += 1
+                continue
+            return Outcome(operation, error.code, None, False, overtaken)
+        except og.GraphError as error:
+            return Outcome(operation, error.code, None, False, overtaken)
+        if receipt is None:
+            return Outcome(operation, None, (1, 1), True, overtaken)
+        return Outcome(operation, None, (receipt.affected_nodes, receipt.affected_edges), receipt.commit is not None, overtaken)
+
+
+class Crew:
+    """A few processes that run one history after the other."""
+
+    def __init__(self) -> None:
+        context = get_context("spawn")  # the storage library does not survive a fork
+        self._barrier = context.Barrier(PROCESSES)
+        self._ends: list[Connection] = []
+        self._processes = []
+        for _ in range(PROCESSES):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(theirs, self._barrier), daemon=True)
+            process.start()
+            theirs.close()
+            self._ends.append(ours)
+            self._processes.append(process)
+
+    def run(self, place: str, branch: str, plans: Sequence[Sequence[Operation]]) -> list[list[Outcome]]:
+        """The outcomes of each process."""
+        for end, plan in zip(self._ends, plans, strict=True):
+            end.send((place, branch, plan))
+        return [end.recv() for end in self._ends]
+
+    def dismiss(self) -> None:
+        """Let them go."""
+        for end in self._ends:
+            end.send(None)
+        for process in self._processes:
+            process.join(30)
+            assert process.exitcode == 0
+
+
+@contextmanager
+def crew() -> Iterator[Crew]:
+    """Processes for as long as the block runs."""
+    found = Crew()
+    try:
+        yield found
+    finally:
+        found.dismiss()
+
+
+# ── judging ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Tally:
+    """What happened in some histories."""
+
+    operations: int = 0
+    commits: int = 0
+    refused: int = 0
+    overtaken: int = 0
+    rebased: int = 0
+    """Commits whose place in the line is not the one they were prepared for: somebody else came first in the same round."""
+
+
+class Histories:
+    """Runs histories on branches of one graph."""
+
+    def __init__(self, folder: Path, workers: Crew) -> None:
+        self.graph = og.init(folder / "graph", schema=SCHEMA, durability="os")
+        self.graph.load([{"type": "Person", "data": {"name": name}} for name in _FIRST])
+        self._workers = workers
+        self.tally = Tally()
+
+    def run(self, seed: int) -> None:
+        """One history. Raises `AssertionError` unless it could have happened one operation after the other."""
+        branch = f"h{seed}"
+        self.graph.branches.create(branch)
+        outcomes = self._workers.run(self.graph.store.place.uri, branch, drawn(seed))
+        try:
+            self._judge(branch, outcomes)
+        except AssertionError as error:
+            told = "\n".join(f"{o.operation} -> {o.error or (o.counts, o.changed)}" for plan in outcomes for o in plan)
+            raise AssertionError(f"history {seed} is not serial: {error}\n{told}\nlineage: {self._lineage(branch)}") from error
+
+    def _lineage(self, branch: str) -> list[str]:
+        """The tags of the operations behind the commits of a branch, oldest first."""
+        first = self.graph.commits(limit=1)[0].id
+        found = []
+        for commit in self.graph.commits(branch):
+            if commit.id == first:
+                break
+            found.append(commit.message or "")
+        return found[::-1]
+
+    def _judge(self, branch: str, outcomes: list[list[Outcome]]) -> None:
+        by_tag = {o.operation.tag: o for plan in outcomes for o in plan}
+        line = self._lineage(branch)
+        landed = {tag for tag, o in by_tag.items() if o.changed}
+        assert Counter(line) == Counter(landed), "acknowledged commits are in the lineage, each once, and no others"
+        for process, plan in enumerate(outcomes):
+            own = [o.operation.tag for o in plan if o.changed]
+            assert [tag for tag in line if tag.startswith(f"{process}.")] == own, "each process sees its own writes in order"
+        model = Model()
+        states = [model.copy()]
+        for tag in line:
+            done = by_tag[tag]
+            try:
+                counts = model.apply(done.operation)
+            except Refused as refused:
+                raise AssertionError(f"{tag} was committed against the rule {refused}") from None
+            assert counts == done.counts, f"{tag} counted {done.counts}, not {counts}"
+            states.append(model.copy())
+        for outcome in by_tag.values():
+            if not outcome.changed:
+                self._explain(outcome, states)
+        found = Model.of(self.graph, branch)
+        found.check()
+        assert found == model, f"the graph holds {found}, the model {model}"
+        self._count(line, by_tag)
+
+    def _explain(self, outcome: Outcome, states: list[Model]) -> None:
+        """What did not happen was not to happen at some moment."""
+        operation, error = outcome.operation, outcome.error
+        if error == og.ReadSetChanged.code:
+            searches = ("mail", "age", "leave", "young leave", "forget", "stop leading")
+            assert operation.kind in searches, f"{operation.tag} searched nothing, and cannot have been overtaken"
+            return
+        results = []
+        for state in states:
+            try:
+                counts: tuple[int, int] | None = state.copy().apply(operation)
+            except Refused:
+                counts = None
+            results.append(counts)
+        if error is None:
+            assert (0, 0) in results, f"{operation.tag} always had something to do"
+        else:
+            assert error in (og.ValidationError.code, og.KeyConflict.code), f"{operation.tag}: {error}"
+            assert None in results, f"{operation.tag} was refused ({error}) and never broke a rule"
+
+    def _count(self, line: list[str], by_tag: dict[str, Outcome]) -> None:
+        rounds = [int(tag.split(".")[1]) for tag in line]
+        self.tally.operations += len(by_tag)
+        self.tally.commits += len(line)
+        self.tally.refused += sum(o.error is not None for o in by_tag.values())
+        self.tally.overtaken += sum(o.overtaken for o in by_tag.values())
+        self.tally.rebased += sum(first == second for first, second in pairwise(rounds))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch, crew() as those:
+        histories = Histories(Path(scratch), those)
+        for number in map(int, sys.argv[1:]):
+            histories.run(number)
+            print(f"history {number} is serial: {histories.tally}")
