@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import AlreadyExists, NotFound, StorageError, UsageError
 from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.environment import options_from
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.turns import locked
 
@@ -81,7 +82,8 @@ class Place:
             raise UsageError(f"cannot store a graph at {uri}", hint="Give a folder or an s3:// address.")
         if "://" not in trimmed:
             trimmed = str(Path(trimmed).expanduser().absolute()) if trimmed else "/"
-        return cls(trimmed, dict(options or {}), durability, effects or Effects())
+        surroundings = options_from(os.environ) if trimmed.startswith("s3://") else {}
+        return cls(trimmed, {**surroundings, **(options or {})}, durability, effects or Effects())
 
     @property
     def is_local(self) -> bool:
