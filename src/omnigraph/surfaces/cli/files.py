@@ -1,8 +1,11 @@
-"""Reading texts from files, with errors that say what to do."""
+"""Reading texts from files, with errors that say what to do; and stdin, so that Ctrl-C gets through."""
 
 from __future__ import annotations
 
+import sys
+from io import BufferedReader
 from pathlib import Path
+from typing import cast
 
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.source import Source
@@ -20,6 +23,27 @@ def read_source(path: str, *, what: str) -> Source:
         raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", hint="Save it as UTF-8.") from None
     except OSError as error:
         raise NotFound(f"cannot read {path}: {error.strerror}", hint="Check the path and its permissions.") from None
+
+
+class Stdin:
+    """Stdin as a stream of bytes.
+
+    A long read of Python's own is a loop in C that looks for signals only when a read is interrupted: a Ctrl-C that comes between
+    two of its reads waits until there is more to read. Here the loop is one that looks.
+    """
+
+    name = "<stdin>"
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to so many bytes; fewer at the end."""
+        found = bytearray()
+        stdin = cast(BufferedReader, sys.stdin.buffer)
+        while size < 0 or len(found) < size:
+            part = stdin.read1(1 << 16 if size < 0 else min(size - len(found), 1 << 16))
+            if not part:
+                break
+            found += part
+        return bytes(found)
 
 
 def _nearby(path: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from omnigraph.errors import GraphError
 from omnigraph.model.versions import API_VERSION, __version__
+from omnigraph.surfaces.cli import quick_start
 from omnigraph.surfaces.cli.output import fail, wants_json
 from omnigraph.surfaces.cli.scope import Globals, global_options
 
@@ -152,7 +153,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo("Stopped; nothing was changed.", err=True)
         return 130
     except BrokenPipeError:  # whoever read the output has had enough
-        sys.stderr.close()
         return 141
     except GraphError as error:
         return fail(error, as_json=wants_json(sys.argv[1:] if arguments is None else arguments))
@@ -160,4 +160,5 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> None:
     """The `omnigraph` script."""
-    sys.exit(run())
+    quick_start.begin()
+    quick_start.end(run())

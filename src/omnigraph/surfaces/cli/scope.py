@@ -22,6 +22,7 @@ import click
 
 from omnigraph.errors import ScopeError, UsageError
 from omnigraph.surfaces.cli import settings
+from omnigraph.surfaces.cli.quick_start import import_engine
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -214,6 +215,7 @@ def open_graph(uri: str | None = None, *, read_only: bool = True) -> Graph:
 
 def open_at(where: str, *, read_only: bool = True) -> Graph:
     """The graph at an address. Nothing heavy is imported before this."""
+    import_engine()
     from omnigraph.embedding import configured
     from omnigraph.engine.graph import open as open_
 

@@ -30,7 +30,6 @@ from typing import Any, Final
 import click
 
 from omnigraph.errors import NotFound, ScopeError, UsageError
-from omnigraph.language.diagnostics import did_you_mean
 
 FORMATS: Final = ("table", "kv", "csv", "jsonl", "json", "arrow", "parquet")
 SETTABLE_FORMATS: Final = FORMATS[:5]
@@ -47,7 +46,9 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "AWS_SECRET_ACCESS_KEY": "S3: secret key",
     "AWS_SESSION_TOKEN": "S3: token of temporary keys",
     "AWS_REGION": "S3: region",
+    "AWS_DEFAULT_REGION": "S3: region, where the other one is not set",
     "AWS_ENDPOINT_URL": "S3: address of another store than Amazon's (MinIO, R2, …)",
+    "AWS_ENDPOINT_URL_S3": "the same, for S3 alone; it comes first",
     "AWS_ALLOW_HTTP": "S3: `true` to speak to that address without TLS",
 }
 """Environment variable to meaning."""
@@ -135,8 +136,7 @@ class Settings:
     def profile_store(self, name: str) -> str:
         """The graph a profile stands for."""
         if name not in self.profiles:
-            known = did_you_mean(name, self.profiles) or _listed("profiles", self.profiles)
-            raise NotFound(f"no profile `{name}` in {self.path}", hint=known)
+            raise NotFound(f"no profile `{name}` in {self.path}", hint=_near(name, "profiles", self.profiles))
         bound = {key: value for key, value in (self.get(f"profiles.{name}") or {}).items() if key in _BINDINGS}
         if len(bound) != 1:
             raise ScopeError(f"profile `{name}` must name exactly one of {', '.join(_BINDINGS)}", hint=f"See {self.path}.")
@@ -150,7 +150,7 @@ class Settings:
     def alias(self, name: str) -> Alias:
         """A query with a short name."""
         if name not in self.aliases:
-            raise NotFound(f"no alias `{name}`", hint=did_you_mean(name, self.aliases) or _listed("aliases", self.aliases))
+            raise NotFound(f"no alias `{name}`", hint=_near(name, "aliases", self.aliases))
         given = self.get(f"aliases.{name}") or {}
         if "server" in given:
             raise ScopeError(f"alias `{name}` asks a server; this version works on graphs directly", hint="Give it a `store`.")
@@ -238,5 +238,8 @@ def unknown_keys(content: Mapping[str, Any]) -> Iterator[str]:
                         yield f"{section}.{name}.{inner}"
 
 
-def _listed(what: str, names: list[str]) -> str:
-    return f"There are {', '.join(names)}." if names else f"There are no {what} yet; see docs/reference/settings.md."
+def _near(name: str, what: str, names: list[str]) -> str:
+    from omnigraph.language.diagnostics import did_you_mean
+
+    known = f"There are {', '.join(names)}." if names else f"There are no {what} yet; see docs/reference/settings.md."
+    return did_you_mean(name, names) or known

@@ -9,6 +9,7 @@ import click
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.quick_start import import_engine
 from omnigraph.surfaces.cli.scope import Capability, Command, checked, here
 
 
@@ -26,6 +27,7 @@ def command(uri: str, schema_path: str, force: bool, as_json: bool) -> None:
     omnigraph init people.omni --schema people.pg
     """
     read_source(schema_path, what="schema file")
+    import_engine()
     from omnigraph.engine.graph import init
 
     graph = init(checked(uri), Path(schema_path), actor=here().settings.actor)

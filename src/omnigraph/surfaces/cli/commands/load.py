@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ import click
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import confirm, echo_write, interruptible
+from omnigraph.surfaces.cli.files import Stdin
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, open_at
 
@@ -98,7 +98,7 @@ def _source(paths: tuple[str, ...]) -> Any:
         return list(paths)
     if len(paths) > 1:
         raise UsageError("`--data -` stands alone: stdin is one stream")
-    return sys.stdin.buffer
+    return Stdin()
 
 
 def _named(types: tuple[str, ...]) -> dict[str, str] | None:
