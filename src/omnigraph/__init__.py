@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from omnigraph.engine.load.runners import offer
 from omnigraph.errors import (
     AlreadyExists,
     ChangeFeedGap,
@@ -56,6 +57,8 @@ from omnigraph.model.versions import __version__
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph, init, open
     from omnigraph.engine.result import Result
+
+offer("spark", "omnigraph.pipeline.load", "run", needs="pyspark")
 
 _ON_DEMAND = {
     "Graph": "omnigraph.engine.graph",

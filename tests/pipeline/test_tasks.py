@@ -53,7 +53,9 @@ def test_errors_of_others_are_told_by_their_last_line(spark: SparkSession) -> No
 
 
 def test_spark_that_cannot_start_says_why(tmp_path: Path) -> None:
-    code = "from omnigraph import spark as ogs; ogs.session(master='local[1]', config={'spark.driver.extraJavaOptions': '-Xss1k'})"
+    code = (
+        "from omnigraph import spark as ogs; ogs.session(master='local[1]', config={'spark.driver.extraJavaOptions': '-Xss1k'})"
+    )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode != 0

@@ -36,7 +36,8 @@ from omnigraph.engine.history.past import Past
 from omnigraph.engine.load.progress import Report
 from omnigraph.engine.load.request import asked
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.runner import run as run_load
+from omnigraph.engine.load.runner import runner_for
+from omnigraph.engine.load.runners import Runner
 from omnigraph.engine.load.sources import Source
 from omnigraph.engine.looking import LookingMethods
 from omnigraph.engine.memory import MemoryUse
@@ -406,13 +407,14 @@ class Graph(PastMethods, LookingMethods):
         message: str | None = None,
         dialect: Literal["strict", "compatible"] = "strict",
         progress: bool | Report | None = None,
-        engine: Literal["auto", "local", "spark"] = "auto",
+        engine: Literal["auto", "local", "spark"] | Runner = "auto",
         types: Mapping[str, str] | None = None,
     ) -> LoadResult:
         """Load files, frames or records as one commit. All that is wrong with them is reported, and then nothing is changed.
 
         `source` is a path, a folder, a pattern or several (`.jsonl`, `.csv`, `.parquet`), a mapping of types to frames, rows or
-        paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it.
+        paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it. Large files
+        and Spark's data frames are loaded by Spark, other things by this process, unless `engine` says who.
         """
         view, request = asked(
             self.store,
@@ -425,10 +427,9 @@ class Graph(PastMethods, LookingMethods):
             message=message,
             dialect=dialect,
             progress=progress,
-            engine=engine,
             types=types,
         )
-        result = run_load(self.workspace, view, request)
+        result = runner_for(engine, request)(self.workspace, view, request)
         self._after_write(branch, view.catalog)
         return result
 

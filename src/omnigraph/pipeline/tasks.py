@@ -60,13 +60,18 @@ def run_tasks(
         try:
             rows = tasks.mapInArrow(task, _RESULT).collect()
         except PySparkException as error:
-            raise TaskFailed(f"a task of {len(payloads)} failed for good: {_reason(error)}") from error
+            raise failure(error, f"a task of {len(payloads)}") from error
     found: dict[int, Any] = {row[0]: pickle.loads(row[1]) for row in rows}
     results = [found[number] for number in range(len(payloads))]
     for result in results:
         if isinstance(result, _Refused):
             raise result.error
     return results
+
+
+def failure(error: PySparkException, what: str) -> TaskFailed:
+    """What to raise when Spark gives up on a task."""
+    return TaskFailed(f"{what} failed for good: {_reason(error)}")
 
 
 def _dumped(value: object) -> bytes:

@@ -12,7 +12,7 @@ can make the column of another by reading only the pieces that differ:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,14 +122,29 @@ def images(table: Table, ids: Sequence[str]) -> pa.Table:
 
 
 def scan_images(
-    table: Table, columns: Sequence[str] | None = None, *, batch_rows: int = SCANNED_IMAGES
+    table: Table,
+    columns: Sequence[str] | None = None,
+    *,
+    pieces: Iterable[int] | None = None,
+    where: pc.Expression | None = None,
+    batch_rows: int = SCANNED_IMAGES,
 ) -> Iterator[pa.RecordBatch]:
-    """Complete rows, or some of their columns, in row order, blobs as bytes."""
-    names = None if columns is None else list(columns)
+    """Complete rows, or some of their columns, in row order, blobs as bytes; of some pieces (by number), and as a filter says."""
+    wanted = None if pieces is None else set(pieces)
     with translated(f"read {table.location}"):
-        yield from table.dataset.scanner(
-            columns=names, scan_in_order=True, blob_handling="all_binary", batch_size=batch_rows
-        ).to_batches()
+        chosen = None if wanted is None else [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+        if chosen == []:
+            return
+        scanner = table.dataset.scanner(
+            columns=None if columns is None else list(columns),
+            filter=where,
+            prefilter=True,
+            fragments=chosen,
+            scan_in_order=True,
+            blob_handling="all_binary",
+            batch_size=batch_rows,
+        )
+        yield from scanner.to_batches()
 
 
 def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> Iterator[pa.RecordBatch]:
@@ -138,3 +153,11 @@ def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> It
     if handle is not None:
         with translated(f"read {table.location}"):
             yield from handle.dataset.scanner(scan_in_order=True, blob_handling="all_binary").to_batches()
+
+
+def columns_of_written(table: Table, state: TableState, written: WrittenRows, columns: Sequence[str]) -> pa.Table:
+    """Some columns of rows in data files that nothing refers to yet, as they were written."""
+    _, handle = table.apply(state, Overwrite(written))
+    if handle is None:
+        return pa.schema([table.schema.field(name) for name in columns]).empty_table()
+    return read_pieces(handle, pieces(handle), columns)

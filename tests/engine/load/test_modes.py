@@ -198,7 +198,7 @@ def test_a_line_for_a_terminal() -> None:
         ({"mode": "replace"}, "mode cannot be"),
         ({"dialect": "loose"}, "dialect cannot be"),
         ({"engine": "flink"}, "engine cannot be"),
-        ({"engine": "spark"}, "not there yet"),
+        ({"engine": "spark", "dialect": "compatible"}, "one after the other"),
     ],
 )
 def test_choices_that_do_not_exist(tmp_path: Path, options: dict[str, str], match: str) -> None:

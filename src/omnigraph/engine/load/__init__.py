@@ -4,7 +4,7 @@
                          └──────── data files, written as they come ────┘
 
 Every stage is a function of values: a chunk and the types go in, Arrow batches and violations come out. The local runner calls
-them from threads (`runner`); another runner may call them from other processes.
+them from threads (`runner`); other runners (`runners`) call them from other processes, in portions.
 
     sources    what was given: which files, in which format, of which types
     lines      bytes into chunks of whole lines
@@ -12,4 +12,6 @@ them from threads (`runner`); another runner may call them from other processes.
     frames     CSV, Parquet, Arrow and data frames into typed rows
     identity   ids: from keys, given, or fresh
     collected  what the set rules need of all rows, and which rows stand for the same entity
+    portions   inputs cut into parts that any process can read, and how what comes of them is put together
+    conclude   set rules, the verdict, the commit: the same for every runner
 """

@@ -11,9 +11,9 @@ JSON arrays.
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -47,13 +47,13 @@ _DAY_MS: Final = 86_400_000
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def parquet_batches(path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file."""
-    with pq.ParquetFile(path) as file:
-        yield from file.iter_batches(batch_size=BATCH_ROWS)
+def parquet_batches(input_: Input, groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, or of some of its row groups."""
+    with pq.ParquetFile(input_.for_arrow) as file:
+        yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=None if groups is None else list(groups))
 
 
-def csv_batches(path: str, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
+def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
     """The rows of a CSV file, all cells as text. Rows with too few or too many cells are told of and left out."""
 
     def bad(row: object) -> str:
@@ -62,7 +62,7 @@ def csv_batches(path: str, on_bad_row: Callable[[object], None]) -> Iterator[pa.
 
     read = pcsv.ReadOptions(use_threads=False, block_size=4 << 20)
     silent = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=_skip)
-    with pcsv.open_csv(path, read_options=read, parse_options=silent) as first:
+    with pcsv.open_csv(input_.for_arrow, read_options=read, parse_options=silent) as first:
         names = first.schema.names
     convert = pcsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
@@ -71,7 +71,7 @@ def csv_batches(path: str, on_bad_row: Callable[[object], None]) -> Iterator[pa.
         null_values=[""],
     )
     parse = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=bad)
-    with pcsv.open_csv(path, read_options=read, parse_options=parse, convert_options=convert) as reader:
+    with pcsv.open_csv(input_.for_arrow, read_options=read, parse_options=parse, convert_options=convert) as reader:
         yield from reader
 
 
@@ -86,8 +86,7 @@ def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
         return violations
     wanted = {v.line for v in mine}
     lines, broken = dict[int, int](), list[Violation]()
-    opened = gzip.open if input_.content.endswith(".gz") else open
-    with opened(input_.content, "rt", newline="", encoding="utf-8", errors="replace") as file:
+    with io.TextIOWrapper(io.BufferedReader(input_.opened()), newline="", encoding="utf-8", errors="replace") as file:  # type: ignore[type-var]
         reader = csv.reader(file)
         header = next(reader, [])
         row, begins = 0, reader.line_num + 1
@@ -242,7 +241,7 @@ def _single(type_: PropertyType, column: pa.Array) -> pa.Array:
         return _string(column)
     if scalar is Scalar.BOOL and pa.types.is_boolean(given):
         return column
-    if scalar.is_integer and number:
+    if scalar.is_integer and (number or pa.types.is_decimal(given)):
         return _without_nan(column).cast(arrow_type(type_.element()))
     if scalar.is_float and (number or pa.types.is_decimal(given)):
         return stored_elements(type_, _without_nan(column).cast(pa.float64(), safe=False))
@@ -353,7 +352,7 @@ def frame_value(type_: PropertyType, value: object) -> object:
             items = [i.tolist() if hasattr(i, "tolist") else i for i in items]
         return stored_value(type_, items)
     if isinstance(value, Decimal):
-        value = float(value)
+        value = int(value) if type_.scalar.is_integer and value == value.to_integral_value() else float(value)
     if type_.scalar.is_integer and isinstance(value, float) and value.is_integer():
         value = int(value)
     return stored_value(type_, value)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import IO, Final, Protocol
 
 from omnigraph.model.limits import MAX_LINE_BYTES
 
 CHUNK_BYTES = 4 << 20
 """How much is read, and parsed, at a time."""
+
+
+_SKIPPED: Final = 1 << 16
+"""How much is read at a time to find the end of a line."""
 
 
 class ByteSource(Protocol):
@@ -80,3 +84,51 @@ def chunks(source: ByteSource, file: str | None, *, size: int = CHUNK_BYTES, lim
                 pending, held, skipping = [], 0, True
     if pending or too_long:
         yield flush(b"\n")
+
+
+class Split:
+    """The lines of a file that start within a range of bytes: whole lines, whoever has the bytes after them.
+
+    Ranges that follow one another give every line exactly once:
+
+        bytes   0         10        20        30
+                {"a":1}⏎{"b":22}⏎{"c":3}⏎{"d":4}⏎
+        0–10    {"a":1}⏎{"b":22}⏎                        the second line starts at 8
+        10–20                    {"c":3}⏎                starts at 17
+        20–33                            {"d":4}⏎
+    """
+
+    def __init__(self, stream: IO[bytes], start: int, end: int) -> None:
+        self._stream, self._end = stream, end
+        self._at = start
+        self._over, self._ended = False, True
+        if start:
+            stream.seek(start - 1)
+            self._at = start - 1
+            self._skip_line()
+
+    def _skip_line(self) -> None:
+        while block := self._stream.read(_SKIPPED):
+            found = block.find(b"\n")
+            if found >= 0:
+                self._at += found + 1
+                self._stream.seek(self._at)
+                return
+            self._at += len(block)
+        self._over = True
+
+    def read(self, size: int, /) -> bytes:
+        """Up to so many bytes of these lines; none at the end."""
+        if self._over or (self._at >= self._end and self._ended):
+            return b""
+        wanted = min(size, self._end - self._at) if self._at < self._end else min(size, _SKIPPED)
+        block = self._stream.read(wanted)
+        if self._at >= self._end:  # the line that began before the end goes on
+            found = block.find(b"\n")
+            if found >= 0:
+                block, self._over = block[: found + 1], True
+        self._at += len(block)
+        self._ended = block[-1:] == b"\n"
+        if not block:
+            self._over = True
+        return block

@@ -10,12 +10,16 @@ from typing import TypeVar
 
 from omnigraph.engine.load.collected import Mode
 from omnigraph.engine.load.progress import Report, TerminalLine
-from omnigraph.engine.load.sources import Input, Source, inputs_of
+from omnigraph.engine.load.runners import is_installed
+from omnigraph.engine.load.sources import Format, Input, Source, inputs_of
 from omnigraph.engine.view import View
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.storage.graph_store import GraphStore, check_branch_name
 
 _MOST_WORKERS = 8
+
+SPARK_BYTES = 512 << 20
+"""Files of so many bytes together are loaded by Spark unless somebody says otherwise: then its start is won back."""
 
 Choice = TypeVar("Choice", bound=Enum)
 
@@ -63,13 +67,10 @@ def asked(
     message: str | None,
     dialect: str,
     progress: bool | Report | None,
-    engine: str,
     types: Mapping[str, str] | None,
 ) -> tuple[View, Request]:
     """The request, and the view it is checked against: of the branch, or of the one it is to be made from."""
     chosen, spelt = _choice(Mode, "mode", mode), _choice(Dialect, "dialect", dialect)
-    if _choice(Engine, "engine", engine) is Engine.SPARK:
-        raise UsageError("loading by Spark is not there yet", hint='Use engine="local".')
     existing = store.branches()
     creates = branch not in existing
     if creates:
@@ -77,9 +78,25 @@ def asked(
             raise NotFound(f"branch `{branch}` not found; pass `from_` to create it")
         check_branch_name(branch, existing)
     view = find_view(from_ if creates and from_ is not None else branch)
-    inputs = inputs_of(source, view.catalog, types)
+    inputs = inputs_of(source, view.catalog, types, store.place.options)
     report = TerminalLine() if progress is True else progress or None
     return view, Request(inputs, branch, chosen, from_, creates, spelt, actor, message, report)
+
+
+def chosen_engine(engine: str, request: Request) -> Engine:
+    """Who runs a load: whoever is asked to, or who is done first."""
+    asked_for = _choice(Engine, "engine", engine)
+    distributed = any(i.format is Format.DISTRIBUTED for i in request.inputs)
+    if asked_for is Engine.LOCAL and distributed:
+        raise UsageError("the rows of a Spark data frame are on a cluster", hint='Use engine="spark", or give df.toArrow().')
+    if asked_for is Engine.SPARK and request.dialect is Dialect.COMPATIBLE:
+        raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
+    if asked_for is not Engine.AUTO:
+        return asked_for
+    large = sum(i.size or 0 for i in request.inputs if i.is_file) >= SPARK_BYTES
+    if distributed or (large and request.dialect is Dialect.STRICT and is_installed(Engine.SPARK.value)):
+        return Engine.SPARK
+    return Engine.LOCAL
 
 
 def _choice(kind: type[Choice], name: str, given: str) -> Choice:

@@ -18,28 +18,30 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
-import pyarrow as pa
-
-from omnigraph.catalog.catalog import EdgeType, NodeType
-from omnigraph.engine.column import Mask
-from omnigraph.engine.load.collected import Collected, duplicates, follow, kept
-from omnigraph.engine.load.frames import csv_report
+from omnigraph.catalog.catalog import EdgeType
+from omnigraph.engine.load.collected import Collected, follow
+from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats
 from omnigraph.engine.load.identity import with_ids
 from omnigraph.engine.load.progress import Stage, Told
-from omnigraph.engine.load.request import Dialect, Request
+from omnigraph.engine.load.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.sources import Format
+from omnigraph.engine.load.runners import Runner, runner_of
 from omnigraph.engine.load.tasks import Task, tasks_of
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, label
 from omnigraph.engine.load.writers import Writer
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.validate import set_violations
-from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.engine.write.violations import Violation
 from omnigraph.model.limits import MAX_VIOLATIONS
-from omnigraph.storage.rows import rows_of_written
+
+
+def runner_for(engine: str | Runner, request: Request) -> Runner:
+    """Who runs a load: whoever is given, this module, or somebody of another layer."""
+    if not isinstance(engine, str):
+        return engine
+    return run if chosen_engine(engine, request) is Engine.LOCAL else runner_of(Engine.SPARK.value)
 
 
 def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
@@ -51,30 +53,13 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
         # What is large may take longer than reclaim waits.
         small = all(i.is_small for i in request.inputs)
         lease = None if small else stack.enter_context(workspace.store.in_flight())
-        loading = _Loading(workspace, view, request, Told(request.report, total))
+        told = Told(request.report, total)
+        loading = _Loading(workspace, view, request, told)
         stack.callback(loading.abandon)
         loading.read()
         changes = ChangeSet(loading.deltas())
-        loading.validate(changes)
-        loading.tell(Stage.PUBLISH)
-        if request.creates_branch:
-            workspace.store.create_branch(request.branch, at=view.snapshot.commit)
-        intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, lease=lease)
-        made = commit(workspace, view, request.branch, changes, intent)
-        assert made is not None
-        loading.tell(Stage.DONE)
-        counts = [(d.type, d.rows.num_rows) for d in changes]
-        return LoadResult(
-            request.branch,
-            request.from_,
-            request.creates_branch,
-            request.mode,
-            {t.name: count for t, count in counts if isinstance(t, NodeType)},
-            {t.name: count for t, count in counts if isinstance(t, EdgeType)},
-            made,
-            request.actor,
-            loading.told.seconds,
-        )
+        validate(loading.reading, changes, view, request, set_violations)
+        return publish(workspace, view, request, changes, loading.reading, told, lease)
 
 
 def in_order(tasks: Iterable[Task], workers: int) -> Iterator[Parsed]:
@@ -93,22 +78,14 @@ class _Loading:
     """One load under way."""
 
     def __init__(self, workspace: Workspace, view: View, request: Request, told: Told) -> None:
-        self._workspace, self._view, self._request, self.told = workspace, view, request, told
+        self._workspace, self._view, self._request, self._told = workspace, view, request, told
+        self.reading = Reading()
         self._types = Types(view.catalog)
         self._lenient = request.dialect is Dialect.COMPATIBLE
         self._collected: dict[str, Collected] = {}
         self._writers: dict[str, Writer] = {}
-        self._violations: list[Violation] = []
-        self._doubtful: set[tuple[str, str]] = set()
-        self._broken: set[str] = set()
         self._renamed: dict[str, dict[str, str]] = {}
         self._held: list[Rows] = []
-        self._rows = 0
-        self._bytes = 0
-
-    def tell(self, stage: Stage) -> None:
-        """Where the load is."""
-        self.told.tell(stage, self._rows, self._bytes, len(self._violations), now=stage is not Stage.READ)
 
     def abandon(self) -> None:
         """Let writers go that nobody waits for."""
@@ -120,35 +97,35 @@ class _Loading:
 
     def read(self) -> None:
         """Parse everything; rows go to data files as long as nothing is wrong."""
-        self.tell(Stage.READ)
+        self.reading.tell(self._told, Stage.READ)
         before = 0
         for input_ in self._request.inputs:
             if input_.type is not None:
                 self._of(input_.type)
             for parsed in in_order(tasks_of(input_, self._types, lenient=self._lenient), self._request.workers):
                 self._take(parsed)
-                self._bytes = before + parsed.bytes
-                self.tell(Stage.READ)
-                if len(self._violations) > MAX_VIOLATIONS:
-                    self._refuse(self._violations[:MAX_VIOLATIONS])
+                self.reading.bytes = before + parsed.bytes
+                self.reading.tell(self._told, Stage.READ)
+                if len(self.reading.violations) > MAX_VIOLATIONS:
+                    refuse_all(self.reading.violations[:MAX_VIOLATIONS], self._request.inputs)
             before += input_.size or 0
         for rows in self._held:
             self._keep(self._followed(rows))
         self._held.clear()
 
     def _take(self, parsed: Parsed) -> None:
-        self._doubtful.update(parsed.doubtful)
-        self._broken |= parsed.broken
+        self.reading.doubtful.update(parsed.doubtful)
+        self.reading.broken |= parsed.broken
         for type_, old, id_ in parsed.renamed:
             known = self._renamed.setdefault(type_, {}).setdefault(old, id_)
             if known != id_:
                 message = f"ambiguous edge endpoint remap: `{old}` of {type_} is `{known}` and `{id_}`"
-                self._violations.append(Violation("id", type_, message, "id", id_, old))
+                self.reading.violations.append(Violation("id", type_, message, "id", id_, old))
         if parsed.violations:
-            self._violations += parsed.violations
+            self.reading.violations += parsed.violations
             self.abandon()
         for rows in parsed.rows:
-            self._rows += rows.count
+            self.reading.rows += rows.count
             if self._lenient and isinstance(rows.type, EdgeType):
                 self._held.append(rows)
             else:
@@ -157,7 +134,7 @@ class _Loading:
     def _keep(self, rows: Rows) -> None:
         batch = with_ids(rows.batch, self._workspace.store.ids)
         self._of(rows.type).add(rows, batch)
-        if self._violations:
+        if self.reading.violations:
             return
         name = label(rows.type)
         writer = self._writers.get(name)
@@ -186,60 +163,12 @@ class _Loading:
 
     def deltas(self) -> list[Delta]:
         """The change of each type, with its rows in data files unless something was wrong."""
-        self.tell(Stage.CHECK)
+        self.reading.tell(self._told, Stage.CHECK)
         found = []
         for name, collected in self._collected.items():
             writer = self._writers.pop(name, None)
             written = writer.close() if writer is not None else None
             delta = collected.delta(self._request.mode, written)
-            wrong, last = duplicates(delta, self._request.mode)
-            self._violations += wrong
-            found.append(delta if last is None else self._without_earlier(delta, last))
+            found.append(without_repeats(delta, self._request.mode, self.reading, self._view, self._types))
         self._collected.clear()
         return found
-
-    def _without_earlier(self, delta: Delta, last: Mask) -> Delta:
-        """Of rows with the same id, only the last one."""
-        before = delta.written
-        assert before is not None
-        later = kept(delta, last)
-        if self._violations:
-            return later
-        state = self._view.snapshot.tables[delta.key]
-        table = stored_of(self._view, delta.type).table
-        schema = self._types.schema(delta.type)
-
-        def rows() -> Iterator[pa.RecordBatch]:
-            at = 0
-            for batch in rows_of_written(table, state, before):
-                yield batch.filter(pa.array(last[at : at + batch.num_rows])).cast(schema)
-                at += batch.num_rows
-
-        written = table.write(pa.RecordBatchReader.from_batches(schema, rows()))
-        return replace(later, written=written)
-
-    def validate(self, changes: ChangeSet) -> None:
-        """Refuse the load if anything is wrong with it."""
-        found = [v for v in set_violations(changes, self._view) if not self._is_excused(v)]
-        self._refuse(self._violations + found)
-
-    def _is_excused(self, violation: Violation) -> bool:
-        """Whether a violation only follows from rows that were left out because of another one."""
-        edge = self._view.catalog.edges.get(violation.type)
-        if edge is None or not self._violations:
-            return False
-        if violation.rule == "endpoint":
-            node = edge.source if violation.property == "from" else edge.target
-            return (node, violation.value) in self._doubtful
-        few = violation.rule == "cardinality" and isinstance(violation.value, int) and violation.value < edge.minimum
-        return few and label(edge) in self._broken
-
-    def _refuse(self, violations: list[Violation]) -> None:
-        if not violations:
-            return
-        for input_ in self._request.inputs:
-            if input_.format is Format.CSV:
-                violations = csv_report(input_, violations)
-        order = {i.name: at for at, i in enumerate(self._request.inputs)}
-        last = len(order)
-        refuse(sorted(violations, key=lambda v: (order.get(v.file, last), -1 if v.line is None else v.line)))

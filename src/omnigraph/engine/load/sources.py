@@ -1,4 +1,4 @@
-"""What was given to load: files by path, folder or pattern, frames by type, or records.
+"""What was given to load: files by path, folder or pattern, on a disk or in an object store, frames by type, or records.
 
 Each becomes an `Input` that says what it holds and how it is read. Which type the rows of a CSV or Parquet file have is said by
 its name (`Person.csv`), or by whoever asks for the load.
@@ -6,13 +6,13 @@ its name (`Person.csv`), or by whoever asks for the load.
 
 from __future__ import annotations
 
-import glob
+import gzip
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.load.types import Type
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.storage.inputs import InputFile, is_remote, matching, opened
 
 _SMALL_BYTES = 64 << 20
 _SMALL_ROWS = 100_000
@@ -39,6 +40,12 @@ class Format(Enum):
     """Mappings of properties, all of one type."""
     RECORDS = "records"
     """Mappings as lines of NDJSON have them."""
+    DISTRIBUTED = "distributed"
+    """A frame whose rows are on a cluster: only a runner that works there reads it."""
+
+
+FILES = frozenset({Format.NDJSON, Format.CSV, Format.PARQUET})
+"""What is read from a path, by whoever can reach it."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,25 @@ class Input:
     type: Type | None = None
     size: int | None = None
     """In bytes, if that is known."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """How to reach the object store it is in."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is read from a path."""
+        return self.format in FILES and isinstance(self.content, str)
+
+    def opened(self) -> IO[bytes]:
+        """The bytes of a file, unpacked."""
+        if not self.content.endswith(".gz"):
+            return opened(self.content, self.options)
+        packed = opened(self.content, self.options) if is_remote(self.content) else self.content
+        return gzip.open(packed, "rb")  # type: ignore[return-value]
+
+    @property
+    def for_arrow(self) -> str | IO[bytes]:
+        """A file as Arrow's readers take it. They unpack what they open themselves."""
+        return self.opened() if is_remote(self.content) else self.content
 
     @property
     def is_small(self) -> bool:
@@ -65,19 +91,21 @@ class Input:
 _FORMATS = {".jsonl": Format.NDJSON, ".ndjson": Format.NDJSON, ".csv": Format.CSV, ".parquet": Format.PARQUET}
 
 
-def inputs_of(source: Source, catalog: Catalog, types: Mapping[str, str] | None = None) -> list[Input]:
-    """Everything there is to read, in order."""
-    named = {} if types is None else dict(types)
+def inputs_of(
+    source: Source, catalog: Catalog, types: Mapping[str, str] | None = None, options: Mapping[str, str] | None = None
+) -> list[Input]:
+    """Everything there is to read, in order. `options` are for what is in an object store."""
+    named, options = {} if types is None else dict(types), dict(options or {})
     if isinstance(source, str | os.PathLike):
-        return [_file(path, catalog, named) for path in _expanded(os.fspath(source))]
+        return [_file(found, catalog, named, options) for found in _expanded(os.fspath(source), options)]
     if isinstance(source, Mapping):
-        return [_of_type(_type_named(str(name), catalog), content) for name, content in source.items()]
-    if hasattr(source, "read"):
+        return [i for name, content in source.items() for i in _of_type(_type_named(str(name), catalog), content, options)]
+    if hasattr(source, "read") and not _is_distributed(source):
         return [Input(Format.NDJSON, source, getattr(source, "name", None) or "<stream>")]
-    if _is_frame(source):
+    if _is_frame(source) or _is_distributed(source):
         raise UsageError("a frame has rows of one type", hint='Say which: load({"Person": frame}).')
     if isinstance(source, Sequence) and source and all(isinstance(item, str | os.PathLike) for item in source):
-        return [_file(path, catalog, named) for item in source for path in _expanded(os.fspath(item))]
+        return [_file(found, catalog, named, options) for item in source for found in _expanded(os.fspath(item), options)]
     if isinstance(source, Iterable) and not isinstance(source, bytes):
         return [Input(Format.RECORDS, source)]
     raise UsageError(
@@ -86,21 +114,30 @@ def inputs_of(source: Source, catalog: Catalog, types: Mapping[str, str] | None 
     )
 
 
-def _of_type(type_: Type, content: Any) -> Input:
+def _of_type(type_: Type, content: Any, options: Mapping[str, str]) -> Iterator[Input]:
     if isinstance(content, str | os.PathLike):
-        path = os.fspath(content)
-        format_ = _format(path)
-        if format_ is Format.NDJSON:
-            raise UsageError(f"{path} says itself which types its records have", hint="Load it by its path alone.")
-        return Input(format_, _existing(path), path, type_, os.path.getsize(path))
-    if _is_frame(content):
-        return Input(Format.ARROW, content, None, type_)
-    if isinstance(content, Iterable) and not isinstance(content, bytes | Mapping):
-        return Input(Format.ROWS, content, None, type_)
-    raise UsageError(
-        f"cannot load rows of {type_.name} from {type(content).__name__}",
-        hint="Give an Arrow table, a pandas or polars frame, a list of mappings, or a path.",
-    )
+        for found in _expanded(os.fspath(content), options):
+            format_ = _format(found.path)
+            if format_ is Format.NDJSON:
+                raise UsageError(f"{found.path} says itself which types its records have", hint="Load it by its path alone.")
+            yield Input(format_, found.path, found.path, type_, found.size, options)
+    elif _is_distributed(content):
+        yield Input(Format.DISTRIBUTED, content, None, type_)
+    elif _is_frame(content):
+        yield Input(Format.ARROW, content, None, type_)
+    elif isinstance(content, Iterable) and not isinstance(content, bytes | Mapping):
+        yield Input(Format.ROWS, content, None, type_)
+    else:
+        raise UsageError(
+            f"cannot load rows of {type_.name} from {type(content).__name__}",
+            hint="Give an Arrow table, a pandas, polars or Spark frame, a list of mappings, or a path.",
+        )
+
+
+def _is_distributed(content: object) -> bool:
+    """Whether something is a data frame of Spark, which is not imported to find out."""
+    kind = type(content)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 def _is_frame(content: object) -> bool:
@@ -123,25 +160,26 @@ def arrow_batches(content: Any) -> Iterator[pa.RecordBatch]:
                 yield batch.slice(at, 65_536)
 
 
-def _file(path: str, catalog: Catalog, types: Mapping[str, str]) -> Input:
+def _file(found: InputFile, catalog: Catalog, types: Mapping[str, str], options: Mapping[str, str]) -> Input:
+    path = found.path
     format_ = _format(path)
-    size = None if path.endswith(".gz") else os.path.getsize(path)
+    size = None if path.endswith(".gz") else found.size
     if format_ is Format.NDJSON:
-        return Input(format_, path, path, None, size)
+        return Input(format_, path, path, None, size, options)
     name = types.get(path) or types.get(os.path.basename(path))
     if name is not None:
-        return Input(format_, path, path, _type_named(name, catalog), size)
+        return Input(format_, path, path, _type_named(name, catalog), size, options)
     stem = os.path.basename(path).partition(".")[0]
-    found = catalog.nodes.get(stem) or catalog.edge(stem)
-    if found is None:
+    type_ = catalog.nodes.get(stem) or catalog.edge(stem)
+    if type_ is None:
         folded = {n.lower(): n for n in catalog.nodes}
-        found = catalog.nodes.get(folded.get(stem.lower(), ""))
-    if found is None:
+        type_ = catalog.nodes.get(folded.get(stem.lower(), ""))
+    if type_ is None:
         raise UsageError(
             f"{path}: there is no type `{stem}`",
             hint=f'Say which type its rows have: types={{"{os.path.basename(path)}": "…"}}.',
         )
-    return Input(format_, path, path, found, size)
+    return Input(format_, path, path, type_, size, options)
 
 
 def _format(path: str) -> Format:
@@ -154,22 +192,11 @@ def _format(path: str) -> Format:
     return found
 
 
-def _expanded(path: str) -> list[str]:
-    if os.path.isdir(path):
-        found = sorted(str(p) for p in Path(path).iterdir() if Path(p.name.removesuffix(".gz")).suffix.lower() in _FORMATS)
-    elif os.path.exists(path) or not glob.has_magic(path):
-        found = [_existing(path)]
-    else:
-        found = sorted(glob.glob(path, recursive=True))
+def _expanded(path: str, options: Mapping[str, str]) -> list[InputFile]:
+    found = matching(path, tuple(_FORMATS), options)
     if not found:
         raise NotFound(f"nothing to load at {path}", hint=f"Files end in {', '.join(_FORMATS)}.")
     return found
-
-
-def _existing(path: str) -> str:
-    if not os.path.exists(path):
-        raise NotFound(f"there is no file {path}")
-    return path
 
 
 def _type_named(name: str, catalog: Catalog) -> Type:

@@ -5,12 +5,11 @@ Whoever runs them may do so anywhere and in any order, as long as what they give
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -37,18 +36,27 @@ def tasks_of(input_: Input, types: Types, *, lenient: bool = False) -> Iterator[
     """What is to be done to read an input."""
     try:
         yield from _tasks(input_, types, lenient)
-    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
+    except UNREADABLE as error:
         if input_.name is None:
             raise
-        text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        name = "" if input_.type is None else input_.type.name
-        yield partial(Parsed, violations=(Violation("file", name, f"{input_.name} {text}", file=input_.name),))
+        yield partial(Parsed, violations=(unreadable(input_, error),))
+
+
+UNREADABLE: Final = (pa.ArrowException, OSError, EOFError, zlib.error)
+"""What goes wrong when a file is read."""
+
+
+def unreadable(input_: Input, error: Exception) -> Violation:
+    """What to say of a file that cannot be read, or no further."""
+    text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+    name = "" if input_.type is None else input_.type.name
+    return Violation("file", name, f"{input_.name} {text}", file=input_.name)
 
 
 def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
     match input_.format:
         case Format.NDJSON:
-            with _opened(input_.content) as stream:
+            with _opened(input_) as stream:
                 if lenient:
                     yield from _lenient(stream, types, input_.name)
                 else:
@@ -62,21 +70,25 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
             for first, rows in _groups(input_.content):
                 yield partial(read_rows, rows, input_.type, types, first)
         case Format.ARROW:
-            yield from _columns(input_, types, arrow_batches(input_.content))
+            yield from column_tasks(input_, types, arrow_batches(input_.content))
         case Format.PARQUET:
-            yield from _columns(input_, types, parquet_batches(input_.content))
+            yield from column_tasks(input_, types, parquet_batches(input_))
         case Format.CSV:
             bad: list[object] = []
-            yield from _columns(input_, types, csv_batches(input_.content, bad.append), text=True)
+            yield from column_tasks(input_, types, csv_batches(input_, bad.append), text=True)
             if bad:
                 assert input_.type is not None
                 told = Violation("csv", input_.type.name, f"{len(bad)} rows have another number of cells", file=input_.name)
                 yield partial(Parsed, violations=(told,))
+        case Format.DISTRIBUTED:
+            raise UsageError("the rows of a Spark data frame are on a cluster", hint='Use engine="spark", or give df.toArrow().')
 
 
-def _columns(input_: Input, types: Types, batches: Iterator[pa.RecordBatch], *, text: bool = False) -> Iterator[Task]:
+def column_tasks(
+    input_: Input, types: Types, batches: Iterable[pa.RecordBatch], *, text: bool = False, first: int = 1
+) -> Iterator[Task]:
+    """What is to be done to read columns; `first` is the number of the first row."""
     assert input_.type is not None
-    first = 1
     for batch in batches:
         yield partial(typed_rows, input_.type, batch, types, input_.name, first, text=text)
         first += batch.num_rows
@@ -135,14 +147,9 @@ def _groups(items: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
 class _opened:  # noqa: N801 - reads as a function
     """A path or a stream as bytes. Streams of others stay open."""
 
-    def __init__(self, content: Any) -> None:
-        self._own = isinstance(content, str)
-        if not self._own:
-            self._stream = content
-        elif content.endswith(".gz"):
-            self._stream = gzip.open(content, "rb")  # noqa: SIM115 - closed on exit
-        else:
-            self._stream = open(content, "rb", buffering=0)  # noqa: SIM115 - closed on exit
+    def __init__(self, input_: Input) -> None:
+        self._own = input_.is_file
+        self._stream: Any = input_.opened() if self._own else input_.content
 
     def __enter__(self) -> _opened:
         return self

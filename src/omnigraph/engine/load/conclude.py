@@ -1,0 +1,126 @@
+"""From what was read to a commit: set rules, one verdict on everything, publish. The same for every runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.load.collected import Mode, duplicates, kept
+from omnigraph.engine.load.frames import csv_report
+from omnigraph.engine.load.progress import Stage, Told
+from omnigraph.engine.load.request import Request
+from omnigraph.engine.load.result import LoadResult
+from omnigraph.engine.load.sources import Format, Input
+from omnigraph.engine.load.types import Types, label
+from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.write.changeset import ChangeSet, Delta
+from omnigraph.engine.write.commit import Intent, commit
+from omnigraph.engine.write.committed import stored_of
+from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.storage.leases import Held
+from omnigraph.storage.rows import rows_of_written
+
+SetRules = Callable[[ChangeSet, View], list[Violation]]
+"""Asks the rules about sets of rows."""
+
+
+@dataclass
+class Reading:
+    """What came of reading everything there is to load."""
+
+    violations: list[Violation] = field(default_factory=list)
+    doubtful: set[tuple[str, str]] = field(default_factory=set)
+    """Node type and id of rows that broke a rule and were left out: edges to them are not reported too."""
+    broken: set[str] = field(default_factory=set)
+    """Labels of types of which rows were left out."""
+    rows: int = 0
+    bytes: int = 0
+
+    def tell(self, told: Told, stage: Stage) -> None:
+        """Say where the load is."""
+        told.tell(stage, self.rows, self.bytes, len(self.violations), now=stage is not Stage.READ)
+
+    def is_excused(self, violation: Violation, view: View) -> bool:
+        """Whether a violation only follows from rows that were left out because of another one."""
+        edge = view.catalog.edges.get(violation.type)
+        if edge is None or not self.violations:
+            return False
+        if violation.rule == "endpoint":
+            node = edge.source if violation.property == "from" else edge.target
+            return (node, violation.value) in self.doubtful
+        few = violation.rule == "cardinality" and isinstance(violation.value, int) and violation.value < edge.minimum
+        return few and label(edge) in self.broken
+
+
+def without_repeats(delta: Delta, mode: Mode, reading: Reading, view: View, types: Types) -> Delta:
+    """A change in which no id occurs twice: what may not be repeated is a violation, of the rest only the last row counts."""
+    wrong, last = duplicates(delta, mode)
+    reading.violations += wrong
+    if last is None:
+        return delta
+    later, before = kept(delta, last), delta.written
+    assert before is not None
+    if reading.violations:
+        return later
+    table, schema = stored_of(view, delta.type).table, types.schema(delta.type)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        at = 0
+        for batch in rows_of_written(table, view.snapshot.tables[delta.key], before):
+            yield batch.filter(pa.array(last[at : at + batch.num_rows])).cast(schema)
+            at += batch.num_rows
+
+    return replace(later, written=table.write(pa.RecordBatchReader.from_batches(schema, rows())))
+
+
+def validate(reading: Reading, changes: ChangeSet, view: View, request: Request, set_rules: SetRules) -> None:
+    """Refuse the load if anything is wrong with it."""
+    found = [v for v in set_rules(changes, view) if not reading.is_excused(v, view)]
+    refuse_all(reading.violations + found, request.inputs)
+
+
+def refuse_all(violations: list[Violation], inputs: Iterable[Input]) -> None:
+    """Raise if there is any violation, in the order of inputs and lines."""
+    if violations:
+        refuse(in_order_of(violations, inputs))
+
+
+def in_order_of(violations: list[Violation], inputs: Iterable[Input]) -> list[Violation]:
+    """Violations with their lines, in the order of inputs and lines."""
+    for input_ in inputs:
+        if input_.format is Format.CSV:
+            violations = csv_report(input_, violations)
+    order = {i.name: at for at, i in enumerate(inputs)}
+    last = len(order)
+    return sorted(violations, key=lambda v: (order.get(v.file, last), -1 if v.line is None else v.line))
+
+
+def publish(
+    workspace: Workspace, view: View, request: Request, changes: ChangeSet, reading: Reading, told: Told, lease: Held | None
+) -> LoadResult:
+    """Make a validated change a commit, on a branch that is made first if that was asked for."""
+    reading.tell(told, Stage.PUBLISH)
+    if request.creates_branch:
+        workspace.store.create_branch(request.branch, at=view.snapshot.commit)
+    intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, lease=lease)
+    made = commit(workspace, view, request.branch, changes, intent)
+    assert made is not None
+    reading.tell(told, Stage.DONE)
+    return LoadResult(
+        request.branch,
+        request.from_,
+        request.creates_branch,
+        request.mode,
+        {d.type.name: _count(d) for d in changes if isinstance(d.type, NodeType)},
+        {d.type.name: _count(d) for d in changes if isinstance(d.type, EdgeType)},
+        made,
+        request.actor,
+        told.seconds,
+    )
+
+
+def _count(delta: Delta) -> int:
+    return int(delta.rows.num_rows)

@@ -1,0 +1,158 @@
+"""A load by Spark: portions read side by side, one commit made by the driver.
+
+    driver                                       executors
+    cut the inputs ───────────────────────────▶  parse, check rows, write data files     (`engine.load.portions`)
+    put portions together ◀───────────────────   descriptions of files, violations, lines
+    set rules, next to what is committed
+    one plan, one commit
+
+What a task does and what the driver concludes is the code of the local runner; only who does it differs. So the graph, the
+violations and the commit are the same, and a test compares them.
+
+Nothing is visible before the commit. A lease is held from the first to the last moment, however many hours lie between, so that
+reclaim leaves the files alone; when a load fails or its driver dies, they are garbage, and reclaim takes them after a while.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Literal, TypedDict, Unpack
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.load.portioned import run_portioned
+from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_batches, read_portion
+from omnigraph.engine.load.progress import Report, Stage, Told
+from omnigraph.engine.load.request import Request
+from omnigraph.engine.load.result import LoadResult
+from omnigraph.engine.load.runners import Runner
+from omnigraph.engine.load.sources import Format, Source
+from omnigraph.engine.load.types import Type
+from omnigraph.engine.view import View, Workspace
+from omnigraph.errors import NotFound, StorageError
+from omnigraph.pipeline.session import is_connect, is_local, session
+from omnigraph.pipeline.tasks import failure, run_tasks
+from omnigraph.storage.leases import Held
+from omnigraph.storage.place import Place
+
+
+class Options(TypedDict, total=False):
+    """What `g.load` may be told."""
+
+    mode: Literal["merge", "append", "overwrite"]
+    branch: str
+    from_: str | None
+    actor: str | None
+    message: str | None
+    progress: bool | Report | None
+    types: dict[str, str] | None
+
+
+def load(graph: Graph, source: Source, *, spark: SparkSession | None = None, **options: Unpack[Options]) -> LoadResult:
+    """Load files or frames by Spark, as one commit: `load(g, {"Person": people, "Knows": knows}, mode="merge", branch="etl")`.
+
+    What `g.load` does, with its options; on a session of your own if you give one.
+    """
+    return graph.load(source, engine=partial(run, spark=spark), **options)
+
+
+def on(spark: SparkSession) -> Runner:
+    """A runner of loads on a session: `g.load(…, engine=on(spark))`."""
+    return partial(run, spark=spark)
+
+
+def run(workspace: Workspace, view: View, request: Request, spark: SparkSession | None = None) -> LoadResult:
+    """Load everything as one commit on top of a view, or raise all that is wrong with it."""
+    return run_portioned(workspace, view, request, partial(_read, spark or _session_of(request)))
+
+
+def _session_of(request: Request) -> SparkSession:
+    for input_ in request.inputs:
+        if input_.format is Format.DISTRIBUTED:
+            frame: DataFrame = input_.content
+            return frame.sparkSession
+    return session()
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run side by side."""
+    if is_connect(spark):
+        return int(spark.conf.get("spark.default.parallelism", "8") or 8)
+    return int(spark.sparkContext.defaultParallelism)
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read(spark: SparkSession, work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:
+    """Files by tasks, frames of a cluster where they are, everything else here."""
+    if not is_local(spark):
+        _require_sight(spark, work, lease)
+    cuts = cuts_of(request.inputs, parallelism(spark))
+    shared = [cut for cut in cuts if cut.input.is_file]
+    total = sum(cut.bytes for cut in shared)
+
+    def watch(done: int, rows: int) -> None:
+        told.tell(Stage.READ, rows, total * done // max(1, len(shared)), 0)
+
+    read = iter(run_tasks(spark, shared, partial(read_portion, work), amount=_rows, watch=watch))
+    found: list[tuple[Cut, Portion]] = []
+    for cut in cuts:
+        if cut.input.format is Format.DISTRIBUTED:
+            assert cut.input.type is not None
+            found += [(cut, portion) for portion in _frame_portions(cut.input.content, work, cut.input.type)]
+        else:
+            found.append((cut, next(read) if cut.input.is_file else read_portion(work, cut)))
+    return [cut for cut, _ in found], [portion for _, portion in found]
+
+
+def _rows(portion: Portion) -> int:
+    return portion.rows
+
+
+def _require_sight(spark: SparkSession, work: Work, lease: Held) -> None:
+    """Refuse, before any work, executors that cannot see the graph: one of them looks for the lease of this very load."""
+    place = next(iter(work.tables.values())).place
+    seen = run_tasks(spark, [lease.path] * parallelism(spark), partial(_sees, place.uri, tuple(place.options.items())))
+    if not all(seen):
+        raise StorageError(
+            f"executors cannot see {place.uri}", hint="Put the graph on a path or an object store that every executor reaches."
+        )
+
+
+def _sees(uri: str, options: tuple[tuple[str, str], ...], path: str) -> bool:
+    try:
+        return bool(Place.at(uri, dict(options)).get(path))
+    except NotFound:
+        return False
+
+
+def _frame_portions(frame: DataFrame, work: Work, type_: Type) -> list[Portion]:
+    """Rows of a data frame, read where they are, in the order of its partitions."""
+    try:
+        rows = frame.mapInArrow(_FrameTask(work, type_), "partition int, portion binary").collect()
+    except PySparkException as error:
+        raise failure(error, "a task") from error
+    by_partition: dict[int, Portion] = {row[0]: pickle.loads(row[1]) for row in rows}
+    return [by_partition[number] for number in sorted(by_partition)]
+
+
+class _FrameTask:
+    """Reads a partition of a data frame, on an executor."""
+
+    def __init__(self, work: Work, type_: Type) -> None:
+        self._work, self._type = work, type_
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        portion = read_batches(self._work, self._type, batches)
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([number], pa.int32()), pa.array([pickle.dumps(portion)], pa.binary())], ["partition", "portion"]
+        )

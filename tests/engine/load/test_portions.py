@@ -1,0 +1,206 @@
+"""A load in portions gives what a load in one go gives, however it is cut and in whatever order the parts are read."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.load.loading import EVERYTHING, exported, graph, written
+
+import omnigraph as og
+from omnigraph.engine.load import portions, request
+from omnigraph.engine.load.collected import Mode
+from omnigraph.engine.load.lines import Split, chunks
+from omnigraph.engine.load.portioned import run_portioned
+from omnigraph.engine.load.portions import Cut, Lines, Portion, Work, cuts_of, read_portion
+from omnigraph.engine.load.progress import Told
+from omnigraph.engine.load.request import Dialect, Engine, Request, chosen_engine
+from omnigraph.engine.load.result import LoadResult
+from omnigraph.engine.load.sources import inputs_of
+from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.write.violations import Violation
+from omnigraph.storage.leases import Held
+
+
+@given(
+    st.lists(st.sampled_from([b"", b"a", b"bb", b"ccc" * 9]), max_size=12),
+    st.lists(st.integers(1, 60), max_size=5),
+    st.booleans(),
+)
+def test_splits_that_follow_one_another_give_every_line_once(lines: list[bytes], cuts: list[int], ends: bool) -> None:
+    data = b"\n".join(lines) + (b"\n" if ends else b"")
+    edges = sorted({0, len(data), *(c for c in cuts if c < len(data))})
+    found, at = [], 0
+    for start, end in pairwise(edges):
+        split = Split(io.BytesIO(data), start, end)
+        part = b""
+        while block := split.read(7):
+            part += block
+        assert not part or start <= at < end, "a line belongs to the split in which it starts"
+        at += len(part)
+        found.append(part)
+    assert b"".join(found) == data
+
+
+@given(st.lists(st.lists(st.integers(1, 2**40), max_size=20), max_size=4))
+def test_packed_lines_are_unpacked(parts: list[list[int]]) -> None:
+    arrays = [np.array(p, np.int64) for p in parts]
+    assert Lines.of(arrays).numbers().tolist() == [n for p in parts for n in p]
+    assert Lines.of([np.arange(5, 2000)]).steps is None
+
+
+class InPortions:
+    """A runner that reads cuts in any order, some of them twice, with everything pickled on the way."""
+
+    def __init__(self, parallel: int, seed: int = 1) -> None:
+        self._parallel, self._random = parallel, random.Random(seed)
+
+    def __call__(self, workspace: Workspace, view: View, asked: Request) -> LoadResult:
+        return run_portioned(workspace, view, asked, self.read)
+
+    def read(self, work: Work, asked: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:
+        cuts = cuts_of(asked.inputs, self._parallel)
+        order = [*range(len(cuts)), *self._random.sample(range(len(cuts)), len(cuts) // 3)]
+        self._random.shuffle(order)
+        found: dict[int, Portion] = {}
+        for number in order:
+            sent = pickle.dumps((work, cuts[number])) if cuts[number].input.is_file else None
+            there = (work, cuts[number]) if sent is None else pickle.loads(sent)
+            if number not in found or sent is not None:
+                found[number] = pickle.loads(pickle.dumps(read_portion(*there)))
+        return cuts, [found[number] for number in range(len(cuts))]
+
+
+def said(g: og.Graph, source: object, engine: Any, **options: Any) -> list[tuple[object, ...]]:
+    """What is wrong with an input, by one engine."""
+    try:
+        g.load(source, engine=engine, **options)
+    except (og.ValidationError, og.KeyConflict) as error:
+        return [
+            (v.rule, v.type, v.property, v.entity, str(v.value), v.file, v.line, v.message)
+            for v in error.violations
+            if isinstance(v, Violation)
+        ]
+    return []
+
+
+def comparable(g: og.Graph) -> list[str]:
+    """A graph without ids that were made up."""
+    rows = exported(g)
+    made = [len(r["data"]["id"]) == 26 and r["data"]["id"].startswith("01") for r in rows]
+    return sorted(
+        (
+            str({**r, "data": {k: v for k, v in r["data"].items() if not (k == "id" and m)}})
+            for r, m in zip(rows, made, strict=True)
+        ),
+    )
+
+
+record = st.one_of(
+    st.builds(
+        lambda n, i, u: {"type": "Thing", "data": {"name": f"t{n}", "i32": i, "i64": u}},
+        st.integers(0, 9),
+        st.integers(-120, 120),
+        st.none() | st.integers(0, 30),
+    ),
+    st.builds(
+        lambda n, t: {"type": "Plain", "data": {"id": f"p{n}", "note": t}}, st.integers(0, 9), st.sampled_from(["x", "y", None])
+    ),
+    st.builds(lambda a, b: {"edge": "Near", "from": f"t{a}", "to": f"t{b}"}, st.integers(0, 11), st.integers(0, 11)),
+    st.builds(lambda a, b: {"edge": "Owns", "from": f"t{a}", "to": f"p{b}"}, st.integers(0, 9), st.integers(0, 9)),
+    st.sampled_from(
+        ["", "   ", "nonsense", '{"type": "Thing"', '{"type": "Thang", "data": {}}', '{"edge": "Near", "from": 1, "to": "t1"}']
+    ),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(
+    before=st.lists(record, max_size=6),
+    files=st.lists(st.lists(record, max_size=14), min_size=1, max_size=3),
+    mode=st.sampled_from(["merge", "append", "overwrite"]),
+    size=st.integers(1, 300),
+)
+def test_portions_and_threads_agree(
+    tmp_path_factory: pytest.TempPathFactory, before: list[object], files: list[list[object]], mode: str, size: int
+) -> None:
+    folder = tmp_path_factory.mktemp("agree")
+    one, other = graph(folder, EVERYTHING), graph(folder, EVERYTHING)
+    first = written(folder / "before.jsonl", [r for r in before if not isinstance(r, str)])
+    for g in (one, other):
+        said(g, first, "local")
+    paths = [written(folder / f"{n}.jsonl", records) for n, records in enumerate(files)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(portions, "LEAST_CUT", size)
+        there = said(other, paths, InPortions(10**9), mode=mode)
+    assert there == said(one, paths, "local", mode=mode)
+    assert comparable(one) == comparable(other)
+
+
+def test_parquet_is_cut_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portions, "LEAST_CUT", 1)
+    names = [f"t{n}" for n in range(40)]
+    ages = [n if n != 33 else 1000 for n in range(40)]
+    pq.write_table(pa.table({"name": names, "i32": ages}), tmp_path / "Thing.parquet", row_group_size=7)
+    g = graph(tmp_path, EVERYTHING)
+    found = said(g, tmp_path / "Thing.parquet", InPortions(10**9))
+    assert [(line, rule) for rule, *_, line, _ in found] == [(34, "range")]
+    assert found == said(g, tmp_path / "Thing.parquet", "local")
+
+
+def test_lines_are_counted_across_chunks_of_a_split(tmp_path: Path) -> None:
+    data = b"".join(b'{"type": "Plain", "data": {"note": "%d"}}\n' % n for n in range(3000))
+    middle = len(data) // 2
+    first = sum(c.line_count for c in chunks(Split(io.BytesIO(data), 0, middle), "f", size=100))
+    second = sum(c.line_count for c in chunks(Split(io.BytesIO(data), middle, len(data)), "f", size=100))
+    assert first + second == 3000
+
+
+def test_who_runs_a_load_follows_from_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = graph(tmp_path, EVERYTHING).view()
+    path = written(tmp_path / "a.jsonl", ["{}"] * 100)
+
+    def who(source: object, engine: str = "auto", dialect: Dialect = Dialect.STRICT) -> Engine:
+        return chosen_engine(engine, Request(inputs_of(source, view.catalog), "main", Mode.MERGE, dialect=dialect))
+
+    assert who(path) is Engine.LOCAL
+    assert who(path, "spark") is Engine.SPARK
+    monkeypatch.setattr(request, "SPARK_BYTES", path.stat().st_size)
+    assert who(path) is Engine.SPARK
+    assert who(path, "local") is Engine.LOCAL
+    assert who(path, dialect=Dialect.COMPATIBLE) is Engine.LOCAL
+    assert who([{"type": "Plain"}]) is Engine.LOCAL
+    monkeypatch.setattr(request, "is_installed", lambda engine: False)
+    assert who(path) is Engine.LOCAL
+
+
+def test_the_package_loads_without_spark_installed(tmp_path: Path) -> None:
+    """`import omnigraph` and a small load touch nothing of Spark; asking for it says what is missing."""
+    path = written(tmp_path / "a.jsonl", [{"type": "Plain", "data": {"note": "x"}}])
+    code = f"""
+import sys
+sys.modules["pyspark"] = None  # as if it were not installed
+import omnigraph as og
+g = og.init({str(tmp_path / "g")!r}, schema="node Plain {{ note: String }}")
+g.load({str(path)!r})
+try:
+    g.load({str(path)!r}, engine="spark")
+except (og.SparkUnavailable, ValueError) as error:
+    print(type(error).__name__, "py4j" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["SparkUnavailable", "False"], ran.stderr

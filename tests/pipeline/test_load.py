@@ -1,0 +1,179 @@
+"""A load by Spark gives what a load by this process gives: the same graph, the same violations, the same commit."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.load.loading import EVERYTHING, counts, graph, written
+from tests.engine.load.test_portions import comparable, said
+from tests.storage.s3 import BUCKET, server
+
+import omnigraph as og
+from omnigraph.engine.load import portions
+from omnigraph.engine.load.progress import Progress, Stage
+from omnigraph.pipeline.load import load, on
+from omnigraph.storage.lineage import Commit, OpClass
+
+pytestmark = pytest.mark.slow
+
+MODES = ("merge", "append", "overwrite")
+
+
+def records(count: int, seed: int, dirty: float = 0.0) -> Iterator[object]:
+    """Nodes and edges of all kinds, mixed; some of them wrong in all ways there are."""
+    rng = random.Random(seed)
+    wrong: list[Any] = [
+        "nonsense",
+        '{"type": "Thing", "data": {"name": "x"}',
+        {"type": "Thing", "data": {"name": "t1"}},
+        {"type": "Thing", "data": {"name": "new", "i32": 1000}},
+        {"type": "Thing", "data": {"name": "new2", "i64": 7, "text": "no!"}},
+        {"type": "Thing", "data": {"name": "new3", "u32": "12"}},
+        {"type": "Plain", "data": {}},
+        {"type": "Nothing", "data": {}},
+        {"edge": "Near", "from": "t0", "to": "nobody"},
+        {"edge": "Near", "from": "t0", "to": "new3"},
+        {"edge": "Owns", "from": "t3", "to": "p3"},
+        {"edge": "Near", "to": "t0"},
+    ]
+    for n in range(count):
+        if rng.random() < dirty:
+            yield rng.choice(wrong)
+        yield {
+            "type": "Thing",
+            "data": {"name": f"t{n}", "i64": n, "day": "2024-02-29", "vector": [n, 0.5, -1], "words": ["a", str(n)]},
+        }
+        if n % 3 == 0:
+            yield {"type": "Plain", "data": {"id": f"p{n}", "note": "ä" * (n % 5)}}
+            yield {"edge": "Owns", "from": f"t{n}", "to": f"p{n}"}
+        yield {"edge": "Near", "from": f"t{rng.randrange(count)}", "to": f"t{rng.randrange(count)}", "data": {"weight": n / 4}}
+
+
+def about(commit: Commit) -> object:
+    """What a commit says, without what differs by nature: ids, moments, pins."""
+    changes = [(c.table, c.added, c.removed) for c in commit.changes]
+    return commit.op_class, commit.operation, commit.actor, commit.message, commit.branch, sorted(changes)
+
+
+def last(g: og.Graph, branch: str = "main") -> Commit:
+    return next(c for c in g.commits(branch=branch) if c.op_class is OpClass.LOGICAL)
+
+
+@pytest.fixture
+def small_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portions, "LEAST_CUT", 4_000)
+
+
+@pytest.mark.usefixtures("small_cuts")
+def test_files_of_every_kind_in_every_mode(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    lines = [json.dumps(r) + "\n" for r in records(120, 1)]
+    (folder / "a.jsonl").write_text("".join(lines[:90]))
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress("".join(lines[90:]).encode()))
+    (folder / "Counted.csv").write_text("number\n" + "".join(f"{n}\n" for n in range(50)))
+    (folder / "edges.csv").write_text("from,to\n" + "".join(f"{n},{n + 1}\n" for n in range(49)))
+    pairs = pa.table({"number": pa.array(range(80), pa.int32()), "tenant": [f"x{n % 7}" for n in range(80)]})
+    pq.write_table(pairs, folder / "Pair.parquet", row_group_size=30)
+    here, there = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
+    told: list[Progress] = []
+    for mode in MODES:
+        options: Any = {"mode": mode, "actor": "etl", "message": f"by {mode}", "types": {"edges.csv": "Counts"}}
+        branch = {"branch": "in/append", "from_": "main"} if mode == "append" else {}
+        if mode == "append":
+            assert said(there, str(folder / "*"), on(spark), **options, **branch) == said(
+                here, str(folder / "*"), "local", **options, **branch
+            )
+            continue
+        first = here.load(str(folder / "*"), engine="local", **options)
+        second = there.load(str(folder / "*"), engine=on(spark), progress=told.append, **options)
+        assert (first.nodes_loaded, first.edges_loaded) == (second.nodes_loaded, second.edges_loaded)
+        assert comparable(here) == comparable(there)
+        assert about(last(here)) == about(last(there))
+    assert {p.stage for p in told} == set(Stage)
+    assert told[-1].rows == sum(counts(there).values())
+    assert there.verify(deep=True).problems == ()
+
+
+@pytest.mark.usefixtures("small_cuts")
+@pytest.mark.parametrize("mode", MODES)
+def test_dirty_files_are_refused_in_the_same_words(spark: SparkSession, tmp_path: Path, mode: Any) -> None:
+    here, there = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
+    first = written(tmp_path / "first.jsonl", records(40, 3))
+    for g in (here, there):
+        g.load(first)
+    paths = [written(tmp_path / f"{n}.jsonl", records(150, n, dirty=0.1)) for n in range(2)]
+    (tmp_path / "Measured.csv").write_text("size\n1.5\n1,2\nx\n\n2.5\n2.5\n")
+    bad = [*paths, tmp_path / "Measured.csv"]
+    before = last(there)
+    found = said(there, bad, on(spark), mode=mode)
+    assert found == said(here, bad, "local", mode=mode)
+    assert {"json", "range", "check", "type", "required", "unknown_type", "endpoint", "cardinality", "unique", "csv"} <= {
+        v[0] for v in found
+    }
+    assert last(there) == before
+    assert there.branches.list() == ["main"]
+
+
+def test_frames_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    moment = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+    things = spark.range(0, 100, 1, 3).selectExpr(
+        "concat('t', id) as name", "id as i64", "cast(id as int) % 100 as i32", "array(cast(id as float), 0.5f, 1f) as vector",
+        "timestamp'2024-05-01 12:00:00' as moment", "date'2024-05-01' as day", "array('a', cast(id as string)) as words",
+        "cast('x' as binary) as blob", "cast(id as decimal(20,0)) as u64",
+    )  # fmt: skip
+    near = spark.range(0, 99).selectExpr("concat('t', id) as `from`", "concat('t', id + 1) as `to`", "id / 2.0D as weight")
+    result = load(g, {"Thing": things, "Near": near, "Plain": [{"note": "here"}]}, branch="etl/nightly", from_="main")
+    assert result.branch_created
+    assert (result.nodes_loaded, result.edges_loaded) == ({"Thing": 100, "Plain": 1}, {"Near": 99})
+    row = g.query(
+        'query q() { match { $t: Thing { name: "t7" } } return { $t.i64 as i, $t.moment as m, $t.words as w, $t.u64 as u, $t.vector as v } }',
+        branch="etl/nightly",
+    ).rows[0]
+    assert row == {"i": 7, "m": moment, "w": ["a", "7"], "u": 7, "v": [7.0, 0.5, 1.0]}
+    bad = things.selectExpr("name", "case when name = 't42' then 1000 else 1 end as i32", "i64 % 50 as i64")
+    with pytest.raises(og.ValidationError) as raised:
+        load(g, {"Thing": bad})
+    rules = [(v.rule, v.line) for v in raised.value.violations]  # type: ignore[attr-defined]
+    assert ("range", 43) in rules
+    assert len([rule for rule, _ in rules if rule == "unique"]) == 50
+    assert counts(g) == {}
+    with pytest.raises(og.ValidationError, match="column `name` is missing"):
+        load(g, {"Thing": things.drop("name")})
+
+
+def test_object_stores(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portions, "LEAST_CUT", 4_000)
+    with server() as s3:
+        import boto3
+
+        client = boto3.client(
+            "s3", endpoint_url=s3.endpoint, aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1"
+        )
+        lines = [json.dumps(r) + "\n" for r in records(60, 5)]
+        client.put_object(Bucket=BUCKET, Key="day/a.jsonl", Body="".join(lines[:100]).encode())
+        client.put_object(Bucket=BUCKET, Key="day/b.jsonl.gz", Body=gzip.compress("".join(lines[100:]).encode()))
+        client.put_object(Bucket=BUCKET, Key="day/Counted.csv", Body=b"number\n1\n2\n")
+        pq.write_table(pa.table({"number": pa.array([1, 2], pa.int32()), "tenant": ["a", "b"]}), tmp_path / "Pair.parquet")
+        client.put_object(Bucket=BUCKET, Key="day/Pair.parquet", Body=(tmp_path / "Pair.parquet").read_bytes())
+        here = og.init(f"s3://{BUCKET}/here", schema=EVERYTHING, storage_options=s3.options)
+        there = og.init(f"s3://{BUCKET}/there", schema=EVERYTHING, storage_options=s3.options)
+        here.load(f"s3://{BUCKET}/day", engine="local")
+        there.load(
+            [f"s3://{BUCKET}/day/*.jsonl*", f"s3://{BUCKET}/day/Counted.csv", f"s3://{BUCKET}/day/Pair.parquet"], engine=on(spark)
+        )
+        assert comparable(here) == comparable(there)
+        assert counts(there)["Counted"] == 2
+        with pytest.raises(og.NotFound, match="no file"):
+            there.load(f"s3://{BUCKET}/night.jsonl", engine=on(spark))
