@@ -40,7 +40,6 @@ from omnigraph.engine.load.runner import runner_for
 from omnigraph.engine.load.runners import Runner
 from omnigraph.engine.load.sources import Source
 from omnigraph.engine.looking import LookingMethods
-from omnigraph.engine.memory import MemoryUse
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.parameters import Value, bind, require
 from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
@@ -101,48 +100,6 @@ def open(
     """An existing graph. Opening writes nothing."""
     place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
     return Graph(GraphStore.open(place, read_only=read_only), memory=memory, embedder=embedder)
-
-
-@dataclass(frozen=True, slots=True)
-class TypeStats:
-    """One node or edge type at a commit."""
-
-    name: str
-    kind: Literal["node", "edge"]
-    rows: int
-    indexes: tuple[tuple[str, str], ...]
-    """Property and kind of each index."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """A graph in numbers."""
-
-    branch: str
-    commit: str
-    types: tuple[TypeStats, ...]
-    memory: MemoryUse
-    prepared_queries: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The numbers as JSON-ready data."""
-        return {
-            "branch": self.branch,
-            "commit": self.commit,
-            "types": [
-                {"name": t.name, "kind": t.kind, "rows": t.rows, "indexes": [{"property": p, "kind": k} for p, k in t.indexes]}
-                for t in self.types
-            ],
-            "memory": {
-                "budget_bytes": self.memory.budget,
-                "used_bytes": self.memory.used,
-                "entries": self.memory.entries,
-                "hits": self.memory.hits,
-                "misses": self.memory.misses,
-                "evicted": self.memory.evicted,
-            },
-            "prepared_queries": self.prepared_queries,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +227,13 @@ class Graph(PastMethods, LookingMethods):
         parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
         return _result(prepared, view, branch, at, parts)
 
+    def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
+        """The answer to a prepared read."""
+        run = self._run(view, prepared, params, None, Budget())
+        plan = prepared.plan(view)
+        parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
+        return _result(prepared, view, None, view.snapshot.commit, parts)
+
     def session(self, branch: str | None = None, at: str | None = None) -> Session:
         """One view for several reads: what others commit meanwhile is not seen."""
         return Session(self, self.view(branch, at), branch, at)
@@ -327,19 +291,6 @@ class Graph(PastMethods, LookingMethods):
         elapsed = (time.perf_counter() - started) * 1000
         rows = sum(len(part[0]) for part in parts if part)
         return explained(prepared.query.name, target, plan, estimated, trace, rows, elapsed)
-
-    def stats(self, branch: str | None = None, at: str | None = None) -> Stats:
-        """How many of what there is, what is indexed, and how memory is used."""
-        view = self.view(branch, at)
-        types: list[TypeStats] = []
-        for node in view.catalog.nodes.values():
-            state = view.nodes(node.name).stored.state
-            types.append(TypeStats(node.name, "node", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
-        for edge in view.catalog.edges.values():
-            state = view.edges(edge.name).stored.state
-            types.append(TypeStats(edge.name, "edge", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
-        use = self.workspace.memory.use()
-        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, len(self._prepared))
 
     def _ready(
         self,

@@ -1,15 +1,21 @@
-"""The part of the front door that looks at a graph from outside: a commit by id, what stands where, the bytes of a Blob."""
+"""The part of the front door that looks at a graph from outside: commits, what stands where and how much of it, the bytes of a
+Blob, the nodes and edges behind an answer."""
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.history.changes import KINDS, Kind
-from omnigraph.engine.view import View, table_key
+from omnigraph.engine.memory import MemoryUse
+from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
+from omnigraph.engine.result import Result
+from omnigraph.engine.subgraph import SUBGRAPH_ROWS, Matched, Subgraph
+from omnigraph.engine.view import View, Workspace, table_key
 from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
@@ -88,14 +94,91 @@ class Blob:
         return f'"{hashlib.sha256(self.data).hexdigest()}"'
 
 
+@dataclass(frozen=True, slots=True)
+class TypeStats:
+    """One node or edge type at a commit."""
+
+    name: str
+    kind: Literal["node", "edge"]
+    rows: int
+    indexes: tuple[tuple[str, str], ...]
+    """Property and kind of each index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A graph in numbers."""
+
+    branch: str
+    commit: str
+    types: tuple[TypeStats, ...]
+    memory: MemoryUse
+    prepared_queries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as JSON-ready data."""
+        return {
+            "branch": self.branch,
+            "commit": self.commit,
+            "types": [
+                {"name": t.name, "kind": t.kind, "rows": t.rows, "indexes": [{"property": p, "kind": k} for p, k in t.indexes]}
+                for t in self.types
+            ],
+            "memory": {
+                "budget_bytes": self.memory.budget,
+                "used_bytes": self.memory.used,
+                "entries": self.memory.entries,
+                "hits": self.memory.hits,
+                "misses": self.memory.misses,
+                "evicted": self.memory.evicted,
+            },
+            "prepared_queries": self.prepared_queries,
+        }
+
+
 class LookingMethods(ABC):
     """What a graph shows of itself. `Graph` has it, and gives it what it needs."""
 
     store: GraphStore
+    workspace: Workspace
+    _prepared: PreparedQueries
 
     @abstractmethod
     def view(self, branch: str | None = None, at: str | None = None) -> View:
         """One coherent view."""
+
+    @abstractmethod
+    def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
+        """The answer to a prepared read."""
+
+    def stats(self, branch: str | None = None, at: str | None = None) -> Stats:
+        """How many of what there is, what is indexed, and how memory is used."""
+        view = self.view(branch, at)
+        types: list[TypeStats] = []
+        for node in view.catalog.nodes.values():
+            state = view.nodes(node.name).stored.state
+            types.append(TypeStats(node.name, "node", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+        for edge in view.catalog.edges.values():
+            state = view.edges(edge.name).stored.state
+            types.append(TypeStats(edge.name, "edge", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+        use = self.workspace.memory.use()
+        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, len(self._prepared))
+
+    def subgraph(
+        self,
+        source: QueryText,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        at: str | None = None,
+        limit: int = SUBGRAPH_ROWS,
+    ) -> Subgraph:
+        """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
+        view = self.view(branch, at)
+        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
+        matched = Matched.of(prepared.query, limit)
+        return matched.subgraph(view, self.answer(view, Prepared(matched.query, view.catalog), params))
 
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
         """Commits of a branch, newest first."""
