@@ -83,14 +83,17 @@ DURABLE = {
     "create_index_uncommitted": None,
     "delete": ("fragment", "obstore"),
     "execute": None,
+    "flush": None,
     "fsync": None,
     "merge_columns": None,
     "merge_existing_index_segments": None,
+    "makedirs": None,
     "mkdir": None,
     "put": "obstore",
     "rename": None,
     "rmdir": None,
     "rmtree": None,
+    "syncfs": None,
     "unlink": None,
     "update_columns": None,
     "update_schema_metadata": None,
@@ -103,6 +106,8 @@ DURABLE = {
 
 OUTSIDE = {
     ("search.py", "write_dataset"): "in memory: nothing reaches the store",
+    ("syncing.py", "fsync"): "what `flush` is made of",
+    ("syncing.py", "syncfs"): "what `flush` is made of",
 }
 """(module, name) → why it need not go through `effects.run`."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import threading
@@ -14,18 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lance.fragment import DataFile
 from tests.storage.crashing import Died, assert_linear, die, scratch_folder
 from tests.storage.graphs import PEOPLE, TABLES, THINGS, content, insert, new_graph, place, rows
 from tests.storage.writers import Writer
 
 from omnigraph.errors import NotFound, StorageError
+from omnigraph.storage import publisher
 from omnigraph.storage.changes import Append
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.manifest import TAIL_COMMITS, SchemaDocument
 from omnigraph.storage.plan import PlannedChange, PublishPlan
-from omnigraph.storage.tables import Tables
 
 PROCESSES = 8
 COMMITS = 25
@@ -472,10 +472,10 @@ def test_a_plan_of_a_group_that_is_void_fails_alone(folder: Path) -> None:
 def test_a_write_of_a_group_that_cannot_be_stored_fails_alone(folder: Path) -> None:
     store = new_graph(folder)
     snapshot = store.snapshot()
-    written = store.tables.open(snapshot.tables[PEOPLE]).write(rows(bad=1))
-    described = json.loads(written.fragments[0])
-    described["files"][0]["fields"] = [0]
-    broken = replace(written, fragments=(json.dumps(described),))
+    written = store.tables.open(snapshot.tables[PEOPLE]).store(rows(bad=1))
+    (fragment,) = written.fragments
+    (file,) = fragment.files
+    broken = replace(written, fragments=(replace(fragment, files=[DataFile(file.path, [0])]),))
 
     def storing_what_lance_refuses(handle: GraphStore) -> object:
         change = PlannedChange(PEOPLE, Append(broken, ("bad",)))
@@ -496,7 +496,7 @@ def test_a_group_whose_versions_could_not_be_made_side_by_side_is_published_one_
     def failing(*_: object) -> None:
         raise StorageError("the store went away")
 
-    monkeypatch.setattr(Tables, "apply_appends", failing)
+    monkeypatch.setattr(publisher, "append_each", failing)
     store, told = outcomes_of_one_group(folder, Holding(), *(inserting(key) for key in "abcd"))
     assert told == ["done"] * 4
     for commit in store.commits():
@@ -534,6 +534,8 @@ def test_a_leader_returns_when_its_own_write_is_done_however_many_follow(folder:
             failures.append(error)
 
     def lead() -> None:
+        while len(followed) < 3 and not failures:
+            time.sleep(0.001)
         insert(store, MAIN, PEOPLE, first=1)
         returned.set()
 

@@ -14,19 +14,35 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lance.fragment import FragmentMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class UnstoredRows:
+    """Rows that wait for a file."""
+
+    rows: pa.Table
+    pin: int
+    """The version whose columns they have: a column of the same name may be another one by the time they are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
-    """Rows in data files that no version refers to yet."""
+    """Rows that no version refers to yet: in data files, or a few that will get one when they are published."""
 
-    fragments: tuple[str, ...]
-    """Fragment descriptions as JSON; they hold for any version of the table."""
+    fragments: tuple[FragmentMetadata, ...]
+    """They hold for any version of the table, and in any process."""
     rows: int
     unsynced: tuple[str, ...]
     """Small files, as paths below the place: the publisher syncs those of a whole group at once. Large ones are synced."""
     since: float = field(default_factory=lambda: time.time(), compare=False)
     """When the first of them was begun, in seconds since the epoch."""
+    unstored: UnstoredRows | None = field(default=None, compare=False)
+    """Few rows that are in no file yet. The publisher stores those of a whole group in one."""
 
 
 NO_ROWS = WrittenRows((), 0, ())

@@ -37,6 +37,7 @@ from omnigraph.storage.changes import Applied, TableState
 from omnigraph.storage.derived import outcome, own
 from omnigraph.storage.effects import Call
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.protobuf import number, text
 from omnigraph.storage.tables import Table, Tables
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def drop_columns(tables: Tables, state: TableState, names: Sequence[str]) -> App
     gone = {f.id() for top in before.dataset.lance_schema.fields() if top.name() in names for f in _flat([top])}
     make, metadata, messages = _apart(before.dataset.lance_schema)
     metadata[HIGHEST] = list(str(_highest(before.dataset)).encode())
-    kept = [message for number, message in messages if number not in gone]
+    kept = [message for id_, message in messages if id_ not in gone]
     schema = make(json.dumps(metadata), *kept)
     return outcome(state, before, before.commit(Op.Project(schema, preserves_nullability=True)))
 
@@ -99,7 +100,7 @@ def rename_columns(tables: Tables, state: TableState, names: Mapping[str, str]) 
         if new in others:
             raise AlreadyExists(f"{before.table} has a column `{new}` already")
     make, metadata, messages = _apart(before.dataset.lance_schema)
-    edited = [m + (_text(_NAME, renamed[number]) if number in renamed else b"") for number, m in messages]
+    edited = [m + (text(_NAME, renamed[id_]) if id_ in renamed else b"") for id_, m in messages]
     schema = make(json.dumps(metadata), *edited)
     return outcome(state, before, before.commit(Op.Project(schema, preserves_nullability=True)))
 
@@ -119,8 +120,8 @@ def _with_new(table: Table, fields: Sequence[pa.Field]) -> LanceSchema:
     first = _highest(table.dataset) + 1
     parents = {f.id(): top.id() for top in _flat(LanceSchema.from_pyarrow(pa.schema(fields)).fields()) for f in top.children()}
     shifted = [
-        message + _number(_ID, number + first) + (_number(_PARENT, parents[number] + first) if number in parents else b"")
-        for number, message in added
+        message + number(_ID, id_ + first) + (number(_PARENT, parents[id_] + first) if id_ in parents else b"")
+        for id_, message in added
     ]
     return make(json.dumps(metadata), *(message for _, message in messages), *shifted)
 
@@ -152,23 +153,6 @@ def _apart(schema: LanceSchema) -> tuple[Callable[..., LanceSchema], dict[str, l
     return make, json.loads(metadata), [(f.id(), m) for f, m in zip(_flat(schema.fields()), messages, strict=True)]
 
 
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _text(field: int, value: str) -> bytes:
-    data = value.encode()
-    return _varint(field << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes((*out, value))
-
-
 # ── computed values ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -183,5 +167,5 @@ def _computed(
     (new,) = (file for file in described["files"] if file["path"] not in old)
     known = set(table.schema.names)
     shift = first - min(f.id() for f in schema.fields() if f.name() not in known)
-    new["fields"] = [number + shift for number in new["fields"]]
+    new["fields"] = [id_ + shift for id_ in new["fields"]]
     return FragmentMetadata.from_json(json.dumps(described)), new["path"]

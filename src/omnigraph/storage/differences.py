@@ -12,15 +12,15 @@ in the first pin and not in the second came.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.changes import WrittenRows
 from omnigraph.storage.deletions import Positions
+from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.rows import Piece, deleted, pieces
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
@@ -142,11 +142,17 @@ def graft(table: Table, parts: Sequence[Part]) -> WrittenRows:
         for part in parts:
             fragment = table.dataset.get_fragment(part.piece.number)
             assert fragment is not None
-            about = fragment.metadata.to_json()
             # Lance numbers an appended piece itself.
-            about |= {"id": 0, "row_id_meta": None, "created_at_version_meta": None, "last_updated_at_version_meta": None}
-            described.append(json.dumps(about))
-    return WrittenRows(tuple(described), sum(part.rows for part in parts), ())
+            described.append(
+                replace(
+                    fragment.metadata,
+                    id=0,
+                    row_id_meta=None,
+                    created_at_version_meta=None,
+                    last_updated_at_version_meta=None,
+                )
+            )
+    return WrittenRows(plain(described), sum(part.rows for part in parts), ())
 
 
 def pieces_apart(first: Table, second: Table) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -45,9 +45,10 @@ from omnigraph.errors import NotFound, StorageError
 from omnigraph.storage import format as formats
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
+from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lineage import Commit
-from omnigraph.storage.names import VERSIONS, version_file
+from omnigraph.storage.names import DATA, VERSIONS, version_file
 from omnigraph.storage.place import Place
 
 TAIL_COMMITS = 64
@@ -159,6 +160,8 @@ class Manifest:
         self._versions = f"{self.folder}/{VERSIONS}"
         self._unchanged_since: int | None = None
         """When the folder of versions last changed, if that was long before a probe found nothing new."""
+        self._bodies: dict[str, tuple[Commit, bytes]] = {}
+        """Commits that were published from here, as they stand in the tail: most of each tail was in the one before it."""
         self.probes = 0
         self.scans = 0
 
@@ -319,7 +322,7 @@ class Manifest:
     ) -> None:
         """A new manifest. Nobody sees it until a ref names it. A branch finds its schemas in the manifest it came from."""
         parts = [] if schema is None else [_rows([("schema", schema.id, head.seq, schema)])]
-        parts.append(_tail_rows(head, {t.table: t for t in tables}, commits))
+        parts.append(_tail_rows(head, {t.table: t for t in tables}, [(c, self._body(c)) for c in commits]))
         uri, options = self.place.child(self.location), dict(self.place.options) or None
 
         def make() -> LanceDataset:
@@ -334,9 +337,17 @@ class Manifest:
             self.place.sync(o.path for o in self.place.objects(self.location))
 
     def publish(
-        self, expected: ManifestState, desired: ManifestState, new: SchemaDocument | None, carried: Sequence[Commit]
+        self,
+        expected: ManifestState,
+        desired: ManifestState,
+        new: SchemaDocument | None,
+        carried: Sequence[Commit],
+        files: Sequence[str] = (),
     ) -> None:
-        """Replace the tail that was read by one that says `desired`. `LostRace` if somebody else replaced it first."""
+        """Replace the tail that was read by one that says `desired`. `LostRace` if somebody else replaced it first.
+
+        `files` are what the new commits rest on. They are synced together with the new tail, before anybody can see it.
+        """
         dataset = self._dataset
         if dataset is None or dataset.version != expected.version:
             dataset = lance.dataset(
@@ -359,10 +370,11 @@ class Manifest:
             merged, rows = self._merge_packed(dataset, expected.packed, rows)
             removed += merged
             fresh.append(rows)
-        fresh.append(_tail_rows(desired.head, desired.tables, kept))
+        bodies = [(c, self._body(c)) for c in kept]
+        fresh.append(_tail_rows(desired.head, desired.tables, bodies))
         with translated(f"write the manifest {self.location}"):
             fragments = self.place.effects.run(Call.WRITE_MANIFEST, lambda: _write(fresh, dataset))
-        self.place.sync(f"{self.location}/data/{file.path}" for f in fragments for file in f.files)
+        self.place.sync((*files, *(f"{self.location}/{DATA}/{file.path}" for f in fragments for file in f.files)))
         operation = Op.Update(
             removed_fragment_ids=removed,
             updated_fragments=[],
@@ -381,7 +393,12 @@ class Manifest:
             with self._lock:
                 self._dataset = published
                 self._state = replace(desired, version=published.version, tail=tail, recent=kept, packed=packed)
+                self._bodies = {c.id: (c, body) for c, body in bodies}
         self.place.sync([f"{self.location}/{version_file(published.version)}"])
+
+    def _body(self, commit: Commit) -> bytes:
+        known = self._bodies.get(commit.id)
+        return known[1] if known is not None and known[0] is commit else msgspec.json.encode(commit)
 
     def make_durable(self) -> None:
         """Sync all of it: after a swap whose outcome was unclear, nobody knows what was."""
@@ -404,22 +421,22 @@ class Manifest:
 
 
 def _write(tables: Sequence[pa.Table], dataset: LanceDataset) -> list[FragmentMetadata]:
-    return [fragment for rows in tables for fragment in write_fragments(rows, dataset, mode="append")]
+    return [fragment for rows in tables for fragment in plain(write_fragments(rows, dataset, mode="append"))]
 
 
 Entry = tuple[str, str, int, object]
-"""Kind, key, number, body."""
+"""Kind, key, number, body (or the bytes it comes to)."""
 
 
 def _rows(entries: Iterable[Entry]) -> pa.Table:
     kinds, keys, numbers, bodies = zip(*entries, strict=True)
-    columns = (kinds, keys, numbers, [msgspec.json.encode(body) for body in bodies])
+    columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else msgspec.json.encode(b) for b in bodies])
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
-def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Sequence[Commit]) -> pa.Table:
+def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[tuple[Commit, bytes]]) -> pa.Table:
     states = (("state", t.table, head.seq, t) for t in tables.values())
-    return _rows([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, c) for c in commits)])
+    return _rows([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, body) for c, body in commits)])
 
 
 def _packed_rows(commits: Sequence[Commit], tables: Mapping[str, TableState]) -> pa.Table:

@@ -17,13 +17,14 @@ DELETIONS: Final = "_deletions"
 INDICES: Final = "_indices"
 TRANSACTIONS: Final = "_transactions"
 
-_DETACHED: Final = 1 << 63
+DETACHED: Final = 1 << 63
+"""The bit that versions on nobody's lineage have."""
 _TOP: Final = (1 << 64) - 1
 
 
 def version_file(version: int) -> str:
     """The name of a version below its dataset."""
-    return f"{VERSIONS}/d{version}.manifest" if version >= _DETACHED else f"{VERSIONS}/{_TOP - version:020d}.manifest"
+    return f"{VERSIONS}/d{version}.manifest" if version >= DETACHED else f"{VERSIONS}/{_TOP - version:020d}.manifest"
 
 
 def attached_version(name: str) -> int | None:

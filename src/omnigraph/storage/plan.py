@@ -75,7 +75,7 @@ class PublishPlan:
     def since(self) -> float:
         """When the first of its files was begun."""
         written = (c.change.written for c in self.changes if not isinstance(c.change, Delete))
-        return min((*(w.since for w in written if w.fragments), *(r.applied.since for r in self.replacements)), default=inf)
+        return min((*(w.since for w in written if w.rows), *(r.applied.since for r in self.replacements)), default=inf)
 
     def __post_init__(self) -> None:
         touched = [c.table for c in self.changes] + [r.table for r in self.replacements] + [c.table for c in self.creates]

@@ -17,8 +17,9 @@ attempt, so either the lineage holds it, and the publish succeeded, or it does n
 
 **Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
 everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
-them all. A plan that turns out void fails alone. Appends of a group to one table are foreseen: their versions do not build on one
-another and are made side by side. When its own plan is done, a leader hands over to the first in the queue. Worked
+them all. A plan that turns out void fails alone. Appends of a group to one table are foreseen: their rows go into one file, and
+their versions are cut from one (`group_appends`). When its own plan is done, a leader hands over to the first in the queue, who
+gives those of the last group a moment to come back. Worked
 example, two inserts queued behind a third:
 
     a leads, publishes a       queue: b, c
@@ -31,8 +32,8 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from threading import Event, Lock
+from dataclasses import dataclass, field, replace
+from threading import Condition, Event, Lock, get_ident
 
 from omnigraph.errors import (
     AlreadyExists,
@@ -45,8 +46,9 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.model.ids import Clock, IdSource
-from omnigraph.storage.changes import Append, Applied, Change, Overwrite, TableState, WrittenRows
+from omnigraph.storage.changes import Append, Applied, Change, Delete, Overwrite, TableState, WrittenRows
 from omnigraph.storage.derived import then
+from omnigraph.storage.group_appends import Together, append_each, write_together
 from omnigraph.storage.lance_errors import LostRace
 from omnigraph.storage.leases import STALE
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
@@ -58,6 +60,9 @@ from omnigraph.storage.turns import turn
 
 ATTEMPTS = 200
 """Most swaps tried for one batch before giving up; with backoff that is about a minute of losing."""
+
+PATIENCE = 0.5
+"""How long a leader waits for the last group, as a share of what publishing that took."""
 
 FIRST_BACKOFF = 0.002
 LONGEST_BACKOFF = 0.25
@@ -71,11 +76,14 @@ class _Waiting:
     plan: PublishPlan
     commit_id: str
     revalidate: Revalidate | None
+    thread: int = field(default_factory=get_ident)
     called: Event = field(default_factory=Event)
     """There is an outcome, or it is this one's turn to lead."""
     outcome: Future[Commit] = field(default_factory=Future)
     applied: dict[tuple[str, int], Applied] = field(default_factory=dict)
     """What applying a change to a pin gave: an attempt that finds the same pin again reuses it."""
+    stored: dict[str, WrittenRows] = field(default_factory=dict)
+    """Rows of the plan that got a file of their own, by table: however often it is applied, they are written once."""
     foreseen: dict[tuple[str, int], Applied] = field(default_factory=dict)
     """The same, made before anybody knows whether the change will be applied to that pin."""
 
@@ -90,8 +98,15 @@ class Publisher:
         self._ids = ids
         self._clock = clock
         self._lock = Lock()
+        self._complete = Condition(self._lock)
+        """Everybody whom the leader waits for is in the queue."""
+        self._awaited = 0
+        self._last_threads, self._last_seconds = frozenset[int](), 0.0
+        """Which threads shared the last swap, and how long it took."""
         self._queue: list[_Waiting] = []
         self._leading = False
+        self._together: dict[tuple[str, ...], Together] = {}
+        """What the batch that is under way appends, by table and commits: another attempt finds it in its files."""
 
     def publish(self, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
         """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
@@ -99,6 +114,8 @@ class Publisher:
         waiting.outcome.add_done_callback(lambda _: waiting.called.set())
         with self._lock:
             self._queue.append(waiting)
+            if len(self._queue) == self._awaited:
+                self._complete.notify()
             lead = not self._leading
             self._leading = True
         if not lead:
@@ -130,7 +147,10 @@ class Publisher:
         """Publish what is waiting, until one's own plan is done."""
         while not own.outcome.done():
             with self._lock:
+                self._await_the_last()
                 batch, self._queue = _first_batch(self._queue)
+                self._last_threads = frozenset(w.thread for w in batch)
+            begun = time.monotonic()
             try:
                 with turn(self.manifest.folder):
                     self._publish_batch(batch)
@@ -145,10 +165,23 @@ class Publisher:
                 )
                 _fail(behind, StorageError("interrupted before publishing: nothing was written", hint="Retry."))
                 raise
+            self._last_seconds = time.monotonic() - begun
         self._hand_over()
+
+    def _await_the_last(self) -> None:
+        """Give those who shared the last swap a moment to come back, so that they share this one and need not wait for the next.
+
+        Otherwise one who came a little earlier would publish alone, and the others would wait for that. A single writer is
+        never waited for.
+        """
+        if len(self._last_threads) > 1:
+            self._awaited = len(self._last_threads.union(w.thread for w in self._queue))
+            self._complete.wait_for(lambda: len(self._queue) >= self._awaited, self._last_seconds * PATIENCE)
+            self._awaited = 0
 
     def _publish_batch(self, batch: list[_Waiting]) -> None:
         doubtful = False
+        self._together.clear()
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt, 10))))
@@ -159,10 +192,10 @@ class Publisher:
             state, commits, batch = self._apply_batch(batch, head)
             if not batch:
                 return
-            self._tables.place.sync([f for w in batch for a in w.applied.values() for f in a.files])
+            files = [f for w in batch for a in w.applied.values() for f in a.files]
             schema = next((w.plan.schema for w in batch if w.plan.schema is not None), None)
             try:
-                self.manifest.publish(head, state, schema, [c for w in batch for c in w.plan.carried])
+                self.manifest.publish(head, state, schema, [c for w in batch for c in w.plan.carried], files)
             except LostRace:
                 continue
             except StorageError:
@@ -212,7 +245,7 @@ class Publisher:
         return state, commits, accepted
 
     def _foresee(self, batch: Sequence[_Waiting], head: ManifestState) -> None:
-        """Make the versions that the appends of a group will need, side by side, as if each plan were going to be accepted.
+        """Make the versions that the appends of a group will need, in one go, as if each plan were going to be accepted.
 
         Whoever turns out void leaves a version that nothing refers to, and those behind it are applied one by one, as ever.
         """
@@ -220,8 +253,8 @@ class Publisher:
         closed: set[str] = set()
         for waiting in batch:
             for table, change in ((c.table, c.change) for c in waiting.plan.changes):
-                if isinstance(change, Append) and change.written.fragments and table not in closed:
-                    queues.setdefault(table, []).append((waiting, change.written))
+                if isinstance(change, Append) and change.written.rows and table not in closed:
+                    queues.setdefault(table, []).append((waiting, waiting.stored.get(table, change.written)))
                 else:
                     closed.add(table)
             closed |= {r.table for r in waiting.plan.replacements} | set(waiting.plan.drops)
@@ -231,12 +264,18 @@ class Publisher:
                 continue
             try:
                 folded = self._folded(before, Append(queue[0][1]))
-                first, *others = self._tables.apply_appends(folded.state, [written for _, written in queue])
+                first, *others = append_each(self._tables, folded.state, self._written_together(folded.state, queue))
             except GraphError:  # one by one, then: whoever is to blame is told, and nobody else
                 continue
             for (waiting, _), applied in zip(queue, [then(folded, first), *others], strict=True):
                 waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}
                 before = applied.state
+
+    def _written_together(self, table: TableState, queue: Sequence[tuple[_Waiting, WrittenRows]]) -> Together:
+        key = (table.table, *(waiting.commit_id for waiting, _ in queue))
+        if key not in self._together:
+            self._together[key] = write_together(self._tables, table, [written for _, written in queue])
+        return self._together[key]
 
     def _commit(self, waiting: _Waiting, state: ManifestState) -> Commit:
         plan = waiting.plan
@@ -330,9 +369,18 @@ class Publisher:
         if applied is None:
             folded = self._folded(before, planned.change)
             # Together: later writers look for their keys in the fragments a commit added, and folded rows stand in one of them.
-            applied = then(folded, self._tables.apply(folded.state, planned.change))
+            applied = then(folded, self._tables.apply(folded.state, self._stored(waiting, planned, folded.state)))
         waiting.applied[key] = applied
         return _table_change(planned.table, before, applied)
+
+    def _stored(self, waiting: _Waiting, planned: PlannedChange, table: TableState) -> Change:
+        """A change whose rows are in files."""
+        change = planned.change
+        if isinstance(change, Delete):
+            return change
+        if planned.table not in waiting.stored:
+            waiting.stored[planned.table] = self._tables.stored(table, change.written)
+        return replace(change, written=waiting.stored[planned.table])
 
     def _folded(self, table: TableState, change: Change) -> Applied:
         """The table to write on: with its small fragments folded into one, when too many have piled up.

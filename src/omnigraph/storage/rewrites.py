@@ -31,21 +31,24 @@ The work is split into values: other processes can each `rewrite` a group (`run`
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+import pyarrow as pa
 from lance import LanceOperation as Op
-from lance.fragment import FragmentMetadata, LanceFragment
+from lance.fragment import LanceFragment
 from lance.optimize import Compaction, CompactionTask
 
 from omnigraph.errors import NotFound
 from omnigraph.storage.changes import Applied, TableState
 from omnigraph.storage.derived import outcome, own
 from omnigraph.storage.effects import Call
+from omnigraph.storage.fragments import from_texts, to_texts
 from omnigraph.storage.indexes import ABSORB_ROWS, IndexSpec, cover, key_indexes, scalar_indexes
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.names import DATA
 from omnigraph.storage.tables import STORAGE_VERSION, Table, Tables, unchanged
 from omnigraph.storage.work import PinnedTable, Run
 
@@ -130,10 +133,35 @@ def fold_small_fragments(tables: Tables, state: TableState) -> Applied:
     chosen = choose_fold(fragment_sizes(before))
     if not chosen:
         return unchanged(state)
-    done = [rewrite(before, chosen, 2 * FOLD_ROWS)]
+    after, files = _fold(before, chosen)
     specs = {spec.column: spec for spec in (*key_indexes(before.schema), *scalar_indexes(before))}
     # What a bulk load left is for maintenance, and so are text and vectors: their segments cost more than a writer should pay.
-    return commit_rewrites(before, state, done, list(specs.values()), largest=FOLD_ROWS, least=FOLD_INDEX_ROWS)
+    after, index_files, untrained = cover(after, list(specs.values()), largest=FOLD_ROWS, least=FOLD_INDEX_ROWS)
+    return outcome(state, before, after, (*files, *index_files), untrained)
+
+
+def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...]]:
+    """Put small fragments into one: the table with it, and its files. Most of the rows were written here, and are still known."""
+    if table.has_blobs:
+        done = rewrite(table, chosen, 2 * FOLD_ROWS)
+        return table.commit(_exchange([done])), done.files
+    known, unknown = list[pa.Table](), list[LanceFragment]()
+    for fragment in (_fragment(table, number) for number in chosen):
+        rows = None
+        if fragment.metadata.deletion_file is None:
+            files = [f"{table.location}/{DATA}/{file.path}" for file in fragment.metadata.files]
+            rows = table.recent.of(files[0], table.schema) if len(files) == 1 else None
+        if rows is None:
+            unknown.append(fragment)
+        else:
+            known.append(rows)
+    if unknown:
+        with translated(f"read {table.location}"):
+            known.insert(0, table.dataset.scanner(fragments=unknown, scan_in_order=True).to_table())
+    written = table.store(pa.concat_tables(known).combine_chunks(), Call.REWRITE_ROWS)
+    # Names what goes by its number: a `Rewrite` wants it described, which takes longer than all the rest.
+    new = Op.Update(list(chosen), [], list(written.fragments), **table.no_field_changed())
+    return table.commit(new), written.unsynced
 
 
 def compact(
@@ -176,11 +204,11 @@ def rewrite(table: Table, fragments: Sequence[int], max_rows: int) -> Rewritten:
         plan = Compaction.plan(table.dataset, {"target_rows_per_fragment": 1, "materialize_deletions": False})
         options = json.loads(plan.json())["options"]  # type: ignore[attr-defined]
         options |= {"target_rows_per_fragment": max_rows, "data_storage_version": STORAGE_VERSION}
-        described = {"task": {"fragments": old}, "read_version": table.pin, "options": options}
-        task = CompactionTask.from_json(json.dumps(described))  # type: ignore[attr-defined]
+        about = {"task": {"fragments": old}, "read_version": table.pin, "options": options}
+        task = CompactionTask.from_json(json.dumps(about))  # type: ignore[attr-defined]
         result = json.loads(table.place.effects.run(Call.REWRITE_ROWS, lambda: task.execute(table.dataset)).json())
-    new = [FragmentMetadata.from_json(json.dumps(fragment)) for fragment in result["new_fragments"]]
-    return Rewritten(_described(result["original_fragments"]), _described(result["new_fragments"]), table.data_files(new))
+    new = to_texts(result["new_fragments"])
+    return Rewritten(to_texts(result["original_fragments"]), new, table.data_files(from_texts(new)))
 
 
 def commit_rewrites(
@@ -197,11 +225,14 @@ def commit_rewrites(
     """Put rewritten files in the place of the old ones and complete the indexes, as far as `cover` is asked to."""
     after, files = before, list[str]()
     if groups:
-        pairs = [Op.RewriteGroup(_fragments(group.old), _fragments(group.new)) for group in groups]
-        after = before.commit(Op.Rewrite(pairs, []))
+        after = before.commit(_exchange(groups))
         files += [file for group in groups for file in group.files]
     after, index_files, untrained = cover(after, specs, absorb_rows=absorb_rows, largest=largest, least=least, run=run)
     return outcome(state, before, after, (*files, *index_files), untrained)
+
+
+def _exchange(groups: Sequence[Rewritten]) -> Op.Rewrite:
+    return Op.Rewrite([Op.RewriteGroup(from_texts(group.old), from_texts(group.new)) for group in groups], [])
 
 
 def _fragment(table: Table, number: int) -> LanceFragment:
@@ -209,11 +240,3 @@ def _fragment(table: Table, number: int) -> LanceFragment:
     if found is None:
         raise NotFound(f"{table.location} has no fragment {number} at {table.pin}")
     return found
-
-
-def _described(fragments: Iterable[object]) -> tuple[str, ...]:
-    return tuple(json.dumps(fragment) for fragment in fragments)
-
-
-def _fragments(described: Sequence[str]) -> list[FragmentMetadata]:
-    return [FragmentMetadata.from_json(text) for text in described]

@@ -149,6 +149,9 @@ def scan_images(
 
 def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> Iterator[pa.RecordBatch]:
     """Rows of data files that nothing refers to yet, as they were written, blobs as bytes: read through a version nobody sees."""
+    if written.unstored is not None:
+        yield from written.unstored.rows.to_batches()
+        return
     _, handle = table.apply(state, Overwrite(written))
     if handle is not None:
         with translated(f"read {table.location}"):

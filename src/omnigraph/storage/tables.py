@@ -14,15 +14,14 @@ Handles are cached by (location, pin). A pin never comes back, so an entry can n
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import zip_longest
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypedDict
 
 import lance
 import numpy as np
@@ -34,6 +33,7 @@ from lance.dataset import Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound
+from omnigraph.model.arrow import BLOB_METADATA
 from omnigraph.storage.changes import (
     NO_ROWS,
     Append,
@@ -43,14 +43,17 @@ from omnigraph.storage.changes import (
     IndexState,
     Overwrite,
     TableState,
+    UnstoredRows,
     Upsert,
     WrittenRows,
 )
 from omnigraph.storage.effects import Call
+from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_mends import mend
 from omnigraph.storage.names import DATA, deletion_file, version_file
 from omnigraph.storage.place import Place
+from omnigraph.storage.recent_rows import RecentRows, is_small
 
 STORAGE_VERSION: Final = "2.2"
 """File format of new data files."""
@@ -68,10 +71,13 @@ _HANDLES = 256
 
 _SCANNED_ROWS = 1 << 20
 
-PINNED_AT_ONCE: Final = 4
-"""Versions that do not build on one another are committed side by side, so many at a time."""
+Rows: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
-_PINNERS = ThreadPoolExecutor(max_workers=PINNED_AT_ONCE, thread_name_prefix="omnigraph-pin")
+
+class _NoFieldChanged(TypedDict):
+    fields_modified: list[int]
+    fields_for_preserving_frag_bitmap: list[int]
+    update_mode: str
 
 
 class Tables:
@@ -82,6 +88,7 @@ class Tables:
         self.place = place
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}
+        self._recent = RecentRows()
         self._lock = Lock()
         self.opened = 0
         """Datasets opened so far: the cost tests count on it."""
@@ -140,49 +147,43 @@ class Tables:
                 hint="Take a new snapshot. If this was the newest state of a branch, `omnigraph verify` lists what is missing.",
             ) from error
         self.opened += 1
-        return self._remember(Table(self.place, dataset, state.table, state.location))
+        return self.remember(Table(self.place, dataset, state.table, state.location, self._recent))
 
-    def _remember(self, table: Table) -> Table:
+    def remember(self, table: Table) -> Table:
+        """Keep a handle for those who open its pin."""
         with self._lock:
             self._handles[table.location, table.pin] = table
             while len(self._handles) > _HANDLES:
                 self._handles.pop(next(iter(self._handles)))
         return table
 
+    def stored(self, table: TableState, written: WrittenRows) -> WrittenRows:
+        """Rows in data files; those that are in none are put there, with the columns they were written for."""
+        if written.unstored is None:
+            return written
+        handle = self.open(replace(table, pin=written.unstored.pin))
+        return replace(handle.store(written.unstored.rows), since=written.since)
+
     def apply(self, base: TableState, change: Change) -> Applied:
         """The table with a change on top of a pinned version. Nothing visible moves."""
+        if not isinstance(change, Delete):
+            change = replace(change, written=self.stored(base, change.written))
         applied, handle = self.open(base).apply(base, change)
         if handle is not None:
-            self._remember(handle)
+            self.remember(handle)
         return applied
-
-    def apply_appends(self, base: TableState, writes: Sequence[WrittenRows]) -> list[Applied]:
-        """Several appends, each on top of those before it, as a version of its own: what `apply` one after the other gives.
-
-        Version n is the base with the rows of the first n writes. None of them builds on another, so they are made side by side.
-        """
-        handle = self.open(base)
-        parts = [_fragments(written) for written in writes]
-        fragments = [[f for part in parts[:end] for f in part] for end in range(1, len(parts) + 1)]
-        shares = [fragments[start::PINNED_AT_ONCE] for start in range(min(PINNED_AT_ONCE, len(fragments)))]
-        pinned = _PINNERS.map(lambda share: [handle.commit(Op.Append(added)) for added in share], shares)
-        tables = [table for turn in zip_longest(*pinned) for table in turn if table is not None]
-        found, before, state = list[Applied](), handle, base
-        for written, after in zip(writes, tables, strict=True):
-            applied = before.appended(state, written, after)
-            found.append(applied)
-            before, state = self._remember(after), applied.state
-        return found
 
 
 class Table:
     """A table at one pin. Reading is safe from any thread; a write makes a new handle and leaves this one alone."""
 
-    def __init__(self, place: Place, dataset: LanceDataset, table: str, location: str) -> None:
+    def __init__(self, place: Place, dataset: LanceDataset, table: str, location: str, recent: RecentRows) -> None:
         self.place = place
         self.dataset = dataset
         self.table = table
         self.location = location
+        self.recent = recent
+        """What was written to tables of this graph a moment ago."""
         self.since = time.time()
         """When it was opened: what is made of it is no older."""
         self.about: dict[str, Any] = {}
@@ -192,9 +193,19 @@ class Table:
     def pin(self) -> int:
         return int(self.dataset.version)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return self.dataset.schema
+
+    @cached_property
+    def columns(self) -> tuple[tuple[str, int], ...]:
+        """Names and identities of the columns."""
+        return tuple((field.name(), field.id()) for field in self.dataset.lance_schema.fields())
+
+    @cached_property
+    def has_blobs(self) -> bool:
+        """Whether there are columns whose values are stored aside."""
+        return any(BLOB_METADATA.items() <= (field.metadata or {}).items() for field in self.schema)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -276,23 +287,31 @@ class Table:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def write(self, rows: pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]) -> WrittenRows:
-        """Put rows into data files that nothing refers to yet."""
+    def write(self, rows: Rows) -> WrittenRows:
+        """Put rows into data files that nothing refers to yet; a few, which may share a file with others, when it is time."""
+        if isinstance(rows, pa.Table) and is_small(rows) and not self.has_blobs and rows.schema.equals(self.schema):
+            return WrittenRows((), rows.num_rows, (), unstored=UnstoredRows(rows, self.pin))
+        return self.store(rows)
+
+    def store(self, rows: Rows, call: Call = Call.WRITE_ROWS) -> WrittenRows:
+        """Put rows into data files now, however few they are."""
         data = rows if isinstance(rows, pa.Table | pa.RecordBatchReader) else pa.RecordBatchReader.from_batches(self.schema, rows)
         if isinstance(data, pa.Table) and data.num_rows == 0:
             return NO_ROWS
         begun = time.time()
         with translated(f"write rows to {self.location}"):
-            fragments: list[FragmentMetadata] = self.place.effects.run(
-                Call.WRITE_ROWS,
-                lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION),
+            fragments = plain(
+                self.place.effects.run(
+                    call, lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION)
+                )
             )
-        described = tuple(json.dumps(f.to_json()) for f in fragments)
         files = self.data_files(fragments)
+        if isinstance(data, pa.Table) and len(files) == 1 and not self.has_blobs:
+            self.recent.keep(files[0], data)
         if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
             self.place.sync(files)  # here, where nobody waits for it but this writer
             files = ()
-        return WrittenRows(described, sum(f.physical_rows for f in fragments), files, begun)
+        return WrittenRows(fragments, sum(f.physical_rows for f in fragments), files, begun)
 
     def data_files(self, fragments: Iterable[FragmentMetadata]) -> tuple[str, ...]:
         """Data files, and the blobs that were too large for them, which stand in a folder of the same name."""
@@ -306,8 +325,8 @@ class Table:
             case Append(written) if not written.fragments:
                 return unchanged(state), None
             case Append(written):
-                after = self.commit(Op.Append(_fragments(written)))
-                return self.appended(state, written, after), after
+                after = self.commit(Op.Append(list(written.fragments)))
+                return self._appended(state, written, after), after
             case Upsert(written, ids):
                 return self._upsert(state, written, ids)
             case Delete(ids):
@@ -316,7 +335,7 @@ class Table:
                 # Not Lance's Overwrite: that one forgets the indexes and gives the columns new field ids.
                 return self._exchange(state, written, [], self.fragment_ids(), state.rows)
 
-    def appended(self, state: TableState, written: WrittenRows, after: Table) -> Applied:
+    def _appended(self, state: TableState, written: WrittenRows, after: Table) -> Applied:
         """What an append came to. It changes no fragment that was there, so every index covers what it did."""
         came = sorted(set(after.fragment_ids()) - set(self.fragment_ids()))
         rows, fragments = state.rows + written.rows, state.fragments + len(came)
@@ -339,16 +358,24 @@ class Table:
             operation = Op.Update(
                 removed_fragment_ids=emptied,
                 updated_fragments=touched,
-                new_fragments=_fragments(written),
-                # No field of the touched fragments changed: naming some would take these fragments out of the indexes on
-                # them, and a later search for neighbours would miss rows. The new fragment is in no index, either way.
-                fields_modified=[],
-                fields_for_preserving_frag_bitmap=[f.id() for f in self.dataset.lance_schema.fields()],
-                update_mode="rewrite_rows",
+                new_fragments=list(written.fragments),
+                **self.no_field_changed(),
             )
         else:
             operation = Op.Delete(updated_fragments=touched, deleted_fragment_ids=emptied, predicate="true")
         return self._pinned(state, operation, files, (written.rows, removed), [f.id for f in touched])
+
+    def no_field_changed(self) -> _NoFieldChanged:
+        """What an update says about the fields of fragments that it touches, and of those that come.
+
+        None of the touched fragments changed: naming some would take these fragments out of the indexes on them, and a later
+        search for neighbours would miss rows. The new fragments are in no index, either way.
+        """
+        return {
+            "fields_modified": [],
+            "fields_for_preserving_frag_bitmap": [f.id() for f in self.dataset.lance_schema.fields()],
+            "update_mode": "rewrite_rows",
+        }
 
     def _mark_deleted(self, ids: Sequence[str]) -> tuple[list[FragmentMetadata], list[int], int]:
         """Deletion marks for rows with these ids: fragments with a new deletion file, fragments left empty, rows marked."""
@@ -426,7 +453,7 @@ class Table:
                 Call.PIN,
                 lambda: LanceDataset.commit(self.dataset, operation, read_version=self.dataset.version, detached=True),
             )
-        return Table(self.place, dataset, self.table, self.location)
+        return Table(self.place, dataset, self.table, self.location, self.recent)
 
 
 def unchanged(state: TableState) -> Applied:
@@ -440,10 +467,6 @@ def _deletion(
     """Lance takes the predicate of a fragment as text only: rows are named by their address, which needs no quoting."""
     named = ", ".join(map(str, addresses.tolist()))
     return lambda: fragment.delete(f"_rowaddr IN ({named})")
-
-
-def _fragments(written: WrittenRows) -> list[FragmentMetadata]:
-    return [FragmentMetadata.from_json(text) for text in written.fragments]
 
 
 def _all_files_below(place: Place, location: str) -> list[str]:
