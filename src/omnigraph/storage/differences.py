@@ -99,6 +99,18 @@ def in_both(parts: Sequence[Part], others: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(found)
 
 
+def addresses(parts: Sequence[Part]) -> Positions:
+    """Where rows stand that were chosen one by one: the number of the piece, then the offset."""
+    some = [(part.piece.number << 32) + part.offsets for part in parts if part.offsets is not None]
+    return np.concatenate(some) if some else np.empty(0, np.int64)
+
+
+def at_addresses(parts: Sequence[Part], chosen: Positions) -> tuple[Part, ...]:
+    """Of rows that were chosen one by one, those at some addresses."""
+    kept = ((part, np.isin((part.piece.number << 32) + part.offsets, chosen)) for part in parts if part.offsets is not None)
+    return tuple(Part(part.piece, part.offsets[mask]) for part, mask in kept if part.offsets is not None and mask.any())
+
+
 def everything(table: Table) -> tuple[Part, ...]:
     """All rows of a pin."""
     return tuple(Part(piece) for piece in pieces(table))
@@ -113,11 +125,10 @@ def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | Non
         if wanted:
             fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
             found.append(table.dataset.scanner(names, fragments=fragments, blob_handling="all_binary").to_table())
-        some = [(part.piece.number << 32) + part.offsets for part in parts if part.offsets is not None]
-        addresses = np.concatenate(some) if some else np.empty(0, np.int64)
-        for at in range(0, len(addresses), LOOKUP_BATCH):
+        wherever = addresses(parts)
+        for at in range(0, len(wherever), LOOKUP_BATCH):
             # Rows by address are fetched, not searched for. Lance takes this filter as text only; it holds nothing but numbers.
-            chosen = ", ".join(map(str, addresses[at : at + LOOKUP_BATCH].tolist()))
+            chosen = ", ".join(map(str, wherever[at : at + LOOKUP_BATCH].tolist()))
             scanner = table.dataset.scanner(names, filter=f"_rowaddr IN ({chosen})", blob_handling="all_binary")
             found.append(scanner.to_table())
     return pa.concat_tables(found) if found else table.schema.empty_table().select(names or table.schema.names)

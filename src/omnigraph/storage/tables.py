@@ -404,7 +404,7 @@ class Table:
         if len(ids) <= SCANNED_ABOVE:
             for at in range(0, len(ids), LOOKUP_BATCH):
                 where = pc.field("id").isin(list(ids[at : at + LOOKUP_BATCH]))
-                rows = self.dataset.scanner(columns=["id"], filter=where, with_row_address=True).to_table()
+                rows = self.dataset.scanner(columns=[], filter=where, with_row_address=True).to_table()  # the index has it all
                 found.append(rows["_rowaddr"].to_numpy())
         elif self.fragment_ids():
             wanted = pa.array(ids, pa.string())

@@ -139,6 +139,27 @@ def test_requests_do_not_follow_the_graph() -> None:
     assert large <= 25
 
 
+@pytest.mark.slow
+def test_requests_of_scattered_updates_do_not_follow_the_graph() -> None:
+    """Ten rows all over the table, changed on either side: the rows of the base are not fetched one by one."""
+    counts = []
+    with server() as running:
+        for size in (1_000, 300_000):
+            graph = og.init(
+                f"s3://graphs/s{size}", "node N { name: String @key  a: I32?  b: I32? }", storage_options=running.options
+            )
+            calm(graph)
+            add(graph, {"N": [{"name": f"n{n:06d}", "a": n} for n in range(size)]})
+            optimize(graph.store, "main", graph.view().catalog)
+            graph.branches.create("work")
+            step = size // 25
+            put(graph, " ".join(f'update N set {{ a: -1 }} where name = "n{n * step:06d}"' for n in range(10)), "work")
+            put(graph, " ".join(f'update N set {{ b: -1 }} where name = "n{(n + 12) * step:06d}"' for n in range(10)))
+            counts.append(running.count(lambda graph=graph: graph.merge("work")))  # type: ignore[misc]
+    assert counts[1] <= 1.2 * counts[0]
+    assert counts[1] <= 35
+
+
 @pytest.mark.parametrize("commits", [1, 40])
 def test_a_fast_forward_costs_the_same_however_long_the_branch(tmp_path: Path, commits: int) -> None:
     graph = people(tmp_path)

@@ -89,7 +89,7 @@ class Combined:
             return clean
         before = table_of(self.type, [old for old, _ in changed if old is not None])
         after = table_of(self.type, [new for _, new in changed if new is not None])
-        return RowDelta.of(self.type, pa.concat_tables([clean.before, before]), pa.concat_tables([clean.after, after]))
+        return clean.beside(before, after)
 
 
 @dataclass
@@ -118,11 +118,14 @@ class Combiner:
         strict: bool,
         resolutions: Resolutions,
         other_bases: Sequence[tuple[View, View]] = (),
+        slim: bool = False,
     ) -> None:
         self._deltas = deltas
         self.base, self.ours, self.theirs = base, ours, theirs
         self._other_bases = other_bases
         """Further bases, each with the state where it and the first one parted."""
+        self._slim = slim
+        """The outcome is applied and not shown: old images of what only theirs changed are not needed."""
         self._strict = strict
         self._resolutions = resolutions
         self._types = types_of(ours.catalog)
@@ -131,11 +134,10 @@ class Combiner:
 
     def run(self) -> Combination:
         """The outcome."""
-        theirs = {table_key(d.type): d for d in self._deltas.between(self.base, self.theirs, self._types, self._types)}
         conflicts: list[Conflict] = []
         for key, type_ in sorted(self._types.items()):
             common = self._common(key, type_)
-            delta = common.inverse().then(theirs.get(key, RowDelta.nothing(type_)))
+            delta = common.inverse().then(self._theirs(key, type_, slim=self._slim and common.is_empty))
             if not delta.is_empty:
                 conflicts += self._decide(delta, common)
         if not conflicts:
@@ -144,6 +146,16 @@ class Combiner:
             self._resolutions.check_used()
         types = [self._combined[key] for key in sorted(self._combined)]
         return Combination(types, in_order(conflicts), self._changes())
+
+    def _theirs(self, key: str, type_: Type, *, slim: bool) -> RowDelta:
+        """What they did to a type."""
+        states = [view.snapshot.tables.get(key) for view in (self.base, self.theirs)]
+        there = types_of(self.theirs.catalog).get(key)
+        if slim and states[0] is not None and states[1] is not None and there is not None and states[0].pin != states[1].pin:
+            found = self._deltas.slim(states[0], there, states[1], type_)
+            if found is not None:
+                return found
+        return next(self._deltas.between(self.base, self.theirs, [key], self._types), RowDelta.nothing(type_))
 
     # ── entities that both sides changed ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,7 +178,9 @@ class Combiner:
             return []
         unresolved = []
         wanted = theirs.only(among(theirs.ids, ours.ids))
-        for (id_, base, new), (_, _, now) in zip(wanted.images(0, len(wanted.ids)), ours.images(0, len(ours.ids)), strict=True):
+        afterwards = {str(row["id"]): row for row in raw_rows(wanted.after)}
+        for id_, base, now in ours.images(0, len(ours.ids)):
+            new = afterwards.get(id_)
             outcome = decide(theirs.type, base, now, new, strict=self._strict)
             if isinstance(outcome, Clash):
                 conflict = self._clash(theirs.type, id_, outcome, base, now, new)
@@ -184,10 +198,10 @@ class Combiner:
         before = self.base.snapshot.tables.get(key)
         now, there = self.ours.snapshot.tables[key], self.theirs.snapshot.tables[key]
         if before is None:
-            return RowDelta.of(theirs.type, theirs.before, self._rows(self.ours, theirs.type, theirs.ids.to_pylist()))
+            return RowDelta.of(theirs.type, no_images(theirs.type), self._rows(self.ours, theirs.type, theirs.ids.to_pylist()))
         if before.pin == now.pin and common.is_empty:
             return RowDelta.nothing(theirs.type)
-        if common.is_empty and (found := self._deltas.touched_too(theirs, before, there, now)) is not None:
+        if common.is_empty and (found := self._deltas.touched_too(theirs, before, self._base_types[key], there, now)) is not None:
             return found
         tables = self.ours.workspace.store.tables
         if rows_apart(tables.open(before), tables.open(now)) <= DIRECT_ROWS:
@@ -195,7 +209,9 @@ class Combiner:
                 self._deltas.of_pins(self._base_types[key], before, theirs.type, now) or RowDelta.nothing(theirs.type)
             )
             return delta.only(among(delta.ids, theirs.ids))
-        return RowDelta.of(theirs.type, theirs.before, self._rows(self.ours, theirs.type, theirs.ids.to_pylist()))
+        ids = theirs.ids.to_pylist()
+        old = self._rows(self.base, theirs.type, ids) if theirs.is_slim else theirs.before
+        return RowDelta.of(theirs.type, old, self._rows(self.ours, theirs.type, ids))
 
     def _chosen(self, type_: Type, clash: Clash, choice: Choice, conflict: Conflict) -> RawRow | None:
         if isinstance(choice, str):

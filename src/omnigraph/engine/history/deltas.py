@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
@@ -28,12 +30,26 @@ from omnigraph.engine.write.changeset import among, whole
 from omnigraph.errors import HistoryReclaimed
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.commit_log import CommitLog
-from omnigraph.storage.differences import Part, Unlike, everything, in_both, read_parts, rows_apart, unlike
+from omnigraph.storage.differences import (
+    Part,
+    Unlike,
+    addresses,
+    at_addresses,
+    everything,
+    in_both,
+    read_parts,
+    rows_apart,
+    unlike,
+)
 from omnigraph.storage.lineage import OpClass, merge_base
+from omnigraph.storage.rows import found
 from omnigraph.storage.tables import Table
 
 DIRECT_ROWS = 16_384
 """Up to so many rows two pins are compared without asking whether the lineage knows a shorter way: as many as a fold rewrites."""
+
+SLIM_ROWS = 256
+"""Up to so many rows that came, old images are done without."""
 
 Type = NodeType | EdgeType
 
@@ -135,23 +151,49 @@ class Deltas:
             rows.append(no_images(type_) if table is None or of is None else self._read(table, of, type_, chosen))
         return RowDelta.of(type_, *rows)
 
-    def touched_too(self, theirs: RowDelta, base: TableState, there: TableState, now: TableState) -> RowDelta | None:
+    def slim(self, before: TableState, new: Type, after: TableState, shown: Type) -> RowDelta | None:
+        """What differs between two pins, without the old images. None: not to be had for less than with them.
+
+        Rows that went from a large piece are marked all over it, and to read them costs a request or more each. But the rows that
+        came say which entities they are, and the index on ids says where those stood. What stood at a mark and did not come again
+        was removed; only of that the ids are read.
+        """
+        first, second = self._open(before), self._open(after)
+        parts = unlike(first, second)
+        rows_that_came = sum(part.rows for part in parts.came)
+        indexed = any(i.column == "id" and i.covered for i in before.indexes)
+        if not indexed or rows_that_came > SLIM_ROWS or not parts.gone or any(part.offsets is None for part in parts.gone):
+            return None
+        rows = self._read(second, new, shown, parts.came)
+        came, gone = whole(rows["id"]), addresses(parts.gone)
+        stood, _ = found(first, (), pc.field("id").isin(came))
+        removed = at_addresses(parts.gone, np.setdiff1d(gone, stood))
+        self.reads.parts += len(removed)
+        self.reads.rows += sum(part.rows for part in removed)
+        ids = [whole(read_parts(first, removed, ["id"])["id"])] if removed else []
+        return RowDelta.slim(shown, pa.concat_arrays([*ids, self._held(first, came, len(stood))]), rows)
+
+    def _held(self, table: Table, ids: pa.Array, count: int) -> pa.Array:
+        """Those of a few ids that a table has, so many of them. Where an index says it, no row is read."""
+        if count in (0, len(ids)):
+            return ids.slice(0, count)
+        return ids.filter(pa.array([bool(len(found(table, (), pc.field("id") == id_)[0])) for id_ in ids]))
+
+    def touched_too(self, theirs: RowDelta, base: TableState, of: Type, there: TableState, now: TableState) -> RowDelta | None:
         """Of what differs between a base and `there`, what differs between the base and `now`. None: not to be had this way.
 
         An entity that the base has was touched on both sides exactly if its row in the base is gone on both sides. So of the
-        base's rows none are read but those; what is new is in files of its own.
+        base's rows none are read but those; what is new is in files of its own. `of` is the type as the base has it.
         """
         tables = [self._open(state) for state in (base, there, now)]
         if max(rows_apart(tables[0], tables[1]), rows_apart(tables[0], tables[2])) > DIRECT_ROWS:
             return None
         ours = unlike(tables[0], tables[2])
         gone = in_both(unlike(tables[0], tables[1]).gone, ours.gone)
-        self.reads.parts += len(gone)
-        self.reads.rows += sum(part.rows for part in gone)
+        before = self._read(tables[0], of, theirs.type, gone)
         came = self._read(tables[2], theirs.type, theirs.type, ours.came)
-        came = came.filter(pa.array(among(whole(came["id"]), theirs.ids)))
-        ids = pa.concat_arrays([whole(read_parts(tables[0], gone, ["id"])["id"]), whole(came["id"])])
-        return RowDelta.of(theirs.type, theirs.before.filter(pa.array(among(whole(theirs.before["id"]), ids))), came)
+        kept = [rows.filter(pa.array(among(whole(rows["id"]), theirs.ids))) for rows in (before, came)]
+        return RowDelta.of(theirs.type, *kept)
 
     def _read(self, table: Table, of: Type, wanted: Type, parts: Collection[Part]) -> pa.Table:
         self.reads.parts += len(parts)

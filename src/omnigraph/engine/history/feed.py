@@ -146,6 +146,12 @@ class Feed:
     def _cursor(self, line: Line, chosen: Filter, commit: str, number: int) -> Token:
         return Token("cursor", line.domain, filter_text(chosen), commit, line.ref.incarnation, number)
 
+    def end(self, line: Line, start: Token, chosen: Filter, most: int | None) -> Token:
+        """The place after the commits that follow a place, or after at most so many of them."""
+        last = line.number if most is None else min(line.number, start.number + most)
+        found = self._log.after(line.ref, last - 1, last) if last > start.number else []
+        return self._cursor(line, chosen, found[-1].id, last) if found else start
+
     # ── pages ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def page(self, line: Line, since: Token, chosen: Filter, limits: Limits) -> ChangePage:
@@ -179,6 +185,10 @@ class Feed:
             return self._blocks.changes(commit, line.catalog_of(commit), chosen, line.gone())
         except ChangeFeedGap as error:
             raise gap(commit, write_token(at)) from error
+
+    def every(self, commit: Commit, catalog: Catalog, gone: Reclaimed, chosen: Filter) -> ChangeList:
+        """All changes of one commit."""
+        return self._blocks.changes(commit, catalog, chosen, gone)
 
     def block(
         self, commit: Commit, catalog: Catalog, gone: Reclaimed, chosen: Filter, limits: Limits, token: str | None

@@ -159,6 +159,7 @@ class Merger:
             strict=wanted.strict,
             resolutions=Resolutions(wanted.resolve),
             other_bases=self._other_bases(bases, ours, parted),
+            slim=not wanted.dry_run,
         ).run()
         if wanted.dry_run or combined.conflicts:
             return self._told(combined, outcome, source, into, base, wanted, "merge")

@@ -12,7 +12,7 @@ from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.history.baseline import Baseline
 from omnigraph.engine.history.blocks import Block, Blocks
 from omnigraph.engine.history.changes import ChangeList, Filter
-from omnigraph.engine.history.cursors import write_token
+from omnigraph.engine.history.cursors import rejected, write_token
 from omnigraph.engine.history.deltas import Deltas, types_of
 from omnigraph.engine.history.diff import Diff, End
 from omnigraph.engine.history.feed import ChangePage, Feed, Limits, Line
@@ -101,6 +101,26 @@ class Past:
         catalog = self._catalog_of(found)
         chosen.check(catalog)
         return self._feed.block(found, catalog, reclaimed(self._store.place), chosen, limits, token)
+
+    def stretch(self, branch: str, since: str, chosen: Filter, most: int | None = None) -> tuple[str, str]:
+        """The cursor a text means, and the one after the commits that follow it, or after at most so many. Reads no change."""
+        line = self._line(branch)
+        chosen.check(self._view(branch).catalog)
+        start = self._feed.start(line, since, chosen)
+        if start.kind != "cursor":
+            raise rejected("it stands inside a commit")
+        return write_token(start), write_token(self._feed.end(line, start, chosen, most))
+
+    def commits_of(self, branch: str, start: str, end: str, chosen: Filter) -> list[Commit]:
+        """The commits between two cursors, oldest first."""
+        line = self._line(branch)
+        first, last = (self._feed.start(line, cursor, chosen) for cursor in (start, end))
+        return self.log.after(line.ref, first.number, last.number)
+
+    def changes_of(self, commit: str, chosen: Filter) -> ChangeList:
+        """Everything one commit changed."""
+        found = self._commit(commit)
+        return self._feed.every(found, self._catalog_of(found), reclaimed(self._store.place), chosen)
 
     def baseline(self, branch: str, chosen: Filter) -> Baseline:
         """Everything at the newest commit of a branch, and the cursor after it."""

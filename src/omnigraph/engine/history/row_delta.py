@@ -5,6 +5,9 @@
 
 An entity whose two images are equal is in neither, however often it was rewritten in between. Deltas are composed (what happened
 from 1 to 2, then from 2 to 3, is what happened from 1 to 3) and inverted.
+
+To apply a delta the old images are not needed, only their ids. Where those are to be had without reading the rows, a delta is
+*slim*: it cannot be composed, inverted or shown.
 """
 
 from __future__ import annotations
@@ -39,7 +42,22 @@ class RowDelta:
 
     type: NodeType | EdgeType
     before: pa.Table
+    """Old images; of a *slim* delta their ids alone."""
     after: pa.Table
+
+    @classmethod
+    def slim(cls, type_: NodeType | EdgeType, gone: pa.Array, after: pa.Table) -> RowDelta:
+        """A delta that knows which entities it replaces or removes, and not what they were."""
+        return cls(type_, _sorted(pa.table({"id": gone})), _sorted(after))
+
+    @property
+    def is_slim(self) -> bool:
+        return bool(self.before.num_columns < self.after.num_columns)
+
+    def beside(self, before: pa.Table, after: pa.Table) -> RowDelta:
+        """This and images of other entities, which do differ."""
+        old = pa.concat_tables([self.before, before.select(self.before.column_names)], promote_options="default")
+        return RowDelta(self.type, _sorted(old), _sorted(pa.concat_tables([self.after, after])))
 
     @classmethod
     def of(cls, type_: NodeType | EdgeType, before: pa.Table, after: pa.Table) -> RowDelta:
