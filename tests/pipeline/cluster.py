@@ -1,0 +1,139 @@
+"""A real standalone cluster of Spark on this machine: a master and two workers, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+from omnigraph.pipeline.java import find_java
+
+HOSTS = ("127.0.0.1", "127.0.0.2")
+"""Two addresses, or Spark would not start a slow task a second time."""
+
+
+def eventually(what: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+class Cluster:
+    """A running cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        port = free_port(HOSTS[0])
+        self.master = f"spark://{HOSTS[0]}:{port}"
+        self._start(
+            "master",
+            "org.apache.spark.deploy.master.Master",
+            HOSTS[0],
+            "--port",
+            str(port),
+            "--webui-port",
+            str(free_port(HOSTS[0])),
+        )
+        self._workers: list[str] = []
+        for number, host in enumerate(HOSTS):
+            its_port = free_port(host)
+            self._workers.append(f"spark://Worker@{host}:{its_port}")
+            more = (
+                "--port",
+                str(its_port),
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                "--work-dir",
+                str(folder / f"work{number}"),
+                "--webui-port",
+                str(free_port(host)),
+            )
+            self._start(f"worker{number}", "org.apache.spark.deploy.worker.Worker", host, *more, self.master)
+        eventually(lambda: (folder / "master.log").read_text().count("Registering worker") == len(HOSTS))
+
+    def _start(self, name: str, class_: str, host: str, *more: str) -> None:
+        home = str(Path(pyspark.__file__).parent)
+        log4j = self._folder / "log4j2.properties"
+        log4j.write_text(
+            "rootLogger.level = info\nrootLogger.appenderRef.stderr.ref = stderr\nappender.stderr.type = Console\n"
+            "appender.stderr.name = stderr\nappender.stderr.target = SYSTEM_ERR\n"
+            "appender.stderr.layout.type = PatternLayout\nappender.stderr.layout.pattern = %d %p %c: %m%n\n"
+        )
+        environment = {
+            **os.environ,
+            "SPARK_HOME": home,
+            "JAVA_HOME": find_java().home,
+            "SPARK_LOCAL_IP": host,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={log4j} -XX:TieredStopAtLevel=1",
+            "SPARK_LOCAL_DIRS": str(self._folder / f"{name}-local"),
+        }
+        with (self._folder / f"{name}.log").open("wb") as log:
+            command = [f"{home}/bin/spark-class", class_, "--host", host, *more]
+            started = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        self._processes.append(started)
+
+    def executors(self) -> list[int]:
+        """Process ids of the executors of this cluster."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                command = (entry / "cmdline").read_bytes().decode(errors="replace") if entry.name.isdigit() else ""
+            except OSError:
+                continue
+            if "CoarseGrainedExecutorBackend" in command and any(url in command for url in self._workers):
+                found.append(int(entry.name))
+        return found
+
+    def stop(self) -> None:
+        for process in reversed(self._processes):
+            os.killpg(process.pid, signal.SIGTERM)
+        for process in self._processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """A cluster for as long as the block runs."""
+    folder.mkdir(exist_ok=True)
+    running = Cluster(folder)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+@contextmanager
+def driver(code: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """A driver: a Python process that runs some code, and does not outlive the block."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent), "TMPDIR": str(cwd)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    started = subprocess.Popen([sys.executable, "-c", code], cwd=cwd, env=environment, text=True, **pipes)  # type: ignore[call-overload]
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
