@@ -57,6 +57,7 @@ from omnigraph.model.versions import __version__
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph, init, open
     from omnigraph.engine.result import Result
+    from omnigraph.surfaces.view import view
 
 offer("spark", "omnigraph.pipeline.load", "run", needs="pyspark")
 
@@ -65,6 +66,7 @@ _ON_DEMAND = {
     "Result": "omnigraph.engine.result",
     "init": "omnigraph.engine.graph",
     "open": "omnigraph.engine.graph",
+    "view": "omnigraph.surfaces.view",
 }
 
 
@@ -119,4 +121,5 @@ __all__ = [
     "__version__",
     "init",
     "open",
+    "view",
 ]

@@ -21,6 +21,7 @@ CALLS: dict[str, list[str]] = {
     "query": ["query", "--store", "{graph}", "-e", NAMES],
     "mutate": ["mutate", "--store", "{graph}", "-e", ADD, "--params", '{"n": "Eve"}'],
     "export": ["export", "{graph}", "--out", "{out}"],
+    "view": ["view", "{graph}", "--out", "{out}", "--no-open"],
     "blob get": ["blob", "get", "node", "Person", "Ada", "photo", "--uri", "{graph}", "--out", "{out}"],
     "blob stat": ["blob", "stat", "node", "Person", "Ada", "photo", "--uri", "{graph}"],
     "branch create": ["branch", "create", "new", "--uri", "{graph}"],

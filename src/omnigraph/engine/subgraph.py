@@ -121,7 +121,7 @@ class Matched:
         ids: dict[str, list[str | None]] = {name: columns[name].to_pylist() for name in answer.columns}
         nodes: dict[tuple[str, str], Node] = {}
         for variable, types in self.types.items():
-            nodes |= _nodes(view, types, {i for i in ids[variable] if i is not None})
+            nodes |= nodes_by_id(view, types, {i for i in ids[variable] if i is not None})
         edges: dict[tuple[str, str], Edge] = {}
         whole = len(answer) < (self.query.limit or 0)
         for hop in self.hops:
@@ -131,7 +131,7 @@ class Matched:
             whole = whole and complete
             edges |= {(edge.type, edge.id): edge for edge in found}
         for end in {end for edge in edges.values() for end in (edge.source, edge.target)} - set(nodes):
-            nodes |= _nodes(view, (end[0],), {end[1]})
+            nodes |= nodes_by_id(view, (end[0],), {end[1]})
         order = sorted(nodes.values(), key=lambda n: (n.type, n.id))
         return Subgraph(
             self.name, answer.graph_commit_id, tuple(order), tuple(sorted(edges.values(), key=lambda e: (e.type, e.id))), whole
@@ -171,7 +171,7 @@ def _ordered(query: lg.ReadQuery) -> Iterator[lg.SortKey]:
             yield replace(key, expression=expression)
 
 
-def _nodes(view: View, types: Iterable[str], ids: set[str]) -> dict[tuple[str, str], Node]:
+def nodes_by_id(view: View, types: Iterable[str], ids: set[str]) -> dict[tuple[str, str], Node]:
     """Nodes by type and id. A variable that ranges over several types is looked for in each."""
     found: dict[tuple[str, str], Node] = {}
     for name in types:

@@ -31,8 +31,8 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-import omnigraph
 from omnigraph.errors import SparkUnavailable
+from omnigraph.model.versions import __version__
 from omnigraph.pipeline.java import Java, cache_folder, find_java
 
 LOG: Final = "spark.omnigraph.log"
@@ -52,7 +52,7 @@ _SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.executorEnv.LANCE_CPU_THREADS": "1",
-    "spark.executorEnv.LANCE_IO_THREADS": "1",
+    "spark.executorEnv.LANCE_IO_THREADS": "2",  # with one, a commit waits for itself
 }
 
 
@@ -83,14 +83,21 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run side by side."""
+    if is_connect(spark):
+        return int(spark.conf.get("spark.default.parallelism", "8") or 8)
+    return int(spark.sparkContext.defaultParallelism)
+
+
 def package_zip() -> Path:
     """This package as a zip that executors can import from, made anew when the code has changed."""
-    root = Path(omnigraph.__file__).parent
+    root = Path(__file__).parent.parent
     files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".typed") and path.is_file())
     mark = hashlib.sha256()
     for path in files:
         mark.update(f"{path.relative_to(root)}".encode() + b"\0" + path.read_bytes())
-    target = cache_folder() / f"omnigraph-{omnigraph.__version__}-{mark.hexdigest()[:12]}.zip"
+    target = cache_folder() / f"omnigraph-{__version__}-{mark.hexdigest()[:12]}.zip"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f"{target.name}.{os.getpid()}")
@@ -119,6 +126,7 @@ def _remote(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
     try:
         spark: SparkSession = builder.getOrCreate()
         ship_package(spark)
+        _register(spark)
     except Exception as error:  # whatever the client library raises, the person needs the address and the reason
         raise SparkUnavailable(f"cannot reach Spark at {url}: {error}", hint="Check the address and the server.") from error
     return spark
@@ -150,7 +158,15 @@ def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool)
     if not master.startswith("local"):
         ship_package(spark)
     assert spark.sparkContext is context
+    _register(spark)
     return spark
+
+
+def _register(spark: SparkSession) -> None:
+    """Let a new session know the format `omnigraph`."""
+    from omnigraph.pipeline.source import register  # which needs sessions itself
+
+    register(spark)
 
 
 def _context(conf: SparkConf, java: Java | None, log: IO[bytes]) -> SparkContext:

@@ -21,6 +21,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "query": ("query", "Ask a graph."),
         "mutate": ("mutate", "Insert, update or delete as one commit."),
         "export": ("export", "Write a graph as JSON lines."),
+        "view": ("view", "Draw a schema, a query or a diff in the browser."),
         "blob": ("blob", "Read the bytes of Blob properties."),
     },
     "Its past and its branches": {
@@ -72,6 +73,7 @@ MEANT = {
     "commits": "commit list",
     "create": "init",
     "delete": "mutate",
+    "draw": "view",
     "gc": "cleanup",
     "history": "commit list",
     "import": "load",
@@ -79,6 +81,7 @@ MEANT = {
     "log": "commit list",
     "merge": "branch merge",
     "new": "init",
+    "open": "view",
     "plan": "schema plan",
     "poll": "changes poll",
     "select": "query",
@@ -87,6 +90,7 @@ MEANT = {
     "undo": "revert",
     "update": "mutate",
     "vacuum": "cleanup",
+    "viz": "view",
 }
 """What people type who know other tools, and what it is called here."""
 

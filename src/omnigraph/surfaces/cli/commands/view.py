@@ -1,0 +1,101 @@
+"""`omnigraph view`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.errors import UsageError
+from omnigraph.surfaces.cli.arguments import json_option, parameters, target, target_options, the_query
+from omnigraph.surfaces.cli.files import read_source
+from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+
+if TYPE_CHECKING:
+    from omnigraph.surfaces.view import Picture
+
+
+@click.command(cls=Command, capability=Capability.DATA, usable=READS)
+@click.argument("uri", required=False, metavar="[URI|FILE]")
+@click.option("--query", "query_path", metavar="FILE", help="Draw what a query matches: a .gq file.")
+@click.option("-e", "--query-string", "query_text", metavar="GQ", help="The same, as text.")
+@click.option("--name", metavar="NAME", help="Which query of the file.")
+@click.option("--params", metavar="JSON", help="Parameters of the query.")
+@click.option("--params-file", metavar="FILE", help="A file with that object; `-` is stdin.")
+@click.option("--diff", nargs=2, metavar="FROM TO", help="Draw what differs between two branches, tags or commits.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many rows of a query, or changes of a diff.")
+@target_options
+@click.option("--out", metavar="FILE", help="Keep the page under this name.")
+@click.option("--no-open", is_flag=True, help="Do not open the browser.")
+@json_option("what was drawn")
+def command(
+    uri: str | None,
+    query_path: str | None,
+    query_text: str | None,
+    name: str | None,
+    params: str | None,
+    params_file: str | None,
+    diff: tuple[str, str] | None,
+    limit: int | None,
+    branch: str | None,
+    snapshot: str | None,
+    out: str | None,
+    no_open: bool,
+    as_json: bool,
+) -> None:
+    """Draw a graph: its schema, what a query matches, or what differs between two states.
+
+    The page is one file that needs no network. Without --out it stands in a temporary folder.
+
+    \b
+    omnigraph view people.omni
+    omnigraph view people.omni -e 'query q() { match { $p: Person  $p knows $f } return { $f.name } }'
+    omnigraph view people.omni --diff main agent/7 --out review.html
+    """
+    asked = query_path is not None or query_text is not None
+    if asked and diff:
+        raise click.UsageError("--diff and a query exclude each other")
+    if not asked and (params or params_file or name):
+        raise click.UsageError("--name and --params belong to a query: give --query or -e too")
+    if not asked and not diff and limit is not None:
+        raise click.UsageError("--limit belongs to a query or a diff")
+    branch, snapshot = target(branch, snapshot)
+    if diff and (branch or snapshot):
+        raise click.UsageError("--diff names both states itself; leave --branch and --snapshot out")
+    if uri is not None and uri.endswith(".pg"):
+        picture = _of_file(uri, asked or bool(diff) or bool(branch or snapshot))
+    else:
+        from omnigraph.surfaces.view import view
+
+        with open_graph(uri) as graph:
+            source = the_query(name, query_path, query_text) if asked else None
+            given = parameters(params, params_file)
+            picture = view(
+                graph, query=source, params=given, name=name, diff=diff or None, branch=branch, at=snapshot, limit=limit
+            )
+    where = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="omnigraph-")) / "view.html"
+    if not where.parent.is_dir():
+        raise UsageError(f"the folder {where.parent} does not exist")
+    picture.save(where)
+    opened = False if no_open else picture.open(where)
+    drawing = picture.drawing
+    if as_json:
+        told = {"out": str(where), "kind": drawing.kind, "nodes": len(drawing.nodes), "edges": len(drawing.edges)}
+        print_json({**told, "opened": opened})
+        return
+    click.echo(f"drew {len(drawing.nodes)} nodes and {len(drawing.edges)} edges: {where}")
+    if not opened and not no_open:
+        click.echo("no browser was found; open the file yourself", err=True)
+
+
+def _of_file(path: str, more: bool) -> Picture:
+    if more:
+        raise UsageError(f"{path} is a schema file: only its schema can be drawn", hint="Give a graph.")
+    from omnigraph.catalog.opening import offline_catalog
+    from omnigraph.surfaces.view import Picture
+    from omnigraph.surfaces.view.drawings import of_schema
+
+    return Picture(of_schema(offline_catalog(read_source(path, what="schema file")), path))

@@ -1,0 +1,57 @@
+"""A picture: one HTML file with everything in it."""
+
+from __future__ import annotations
+
+import html
+import tempfile
+import webbrowser
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+
+from omnigraph.surfaces.view.drawing import Drawing
+
+NOTEBOOK_HEIGHT = 560
+"""Pixels a picture takes in a notebook."""
+
+
+class Picture:
+    """A drawing on a page that needs no network."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.drawing = drawing
+
+    @cached_property
+    def html(self) -> str:
+        """The page."""
+        here = files("omnigraph.surfaces.view")
+        parts = {
+            "title": html.escape(self.drawing.title),
+            "style": here.joinpath("page.css").read_text(encoding="utf-8"),
+            "script": here.joinpath("page.js").read_text(encoding="utf-8"),
+            "drawing": self.drawing.to_json(),
+        }
+        frame = here.joinpath("page.html").read_text(encoding="utf-8")
+        first, *rest = frame.split("@")  # names stand between two signs: @title@
+        pieces = [first]
+        for name, text in zip(rest[::2], rest[1::2], strict=True):
+            pieces += [parts[name], text]
+        return "".join(pieces)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file."""
+        target = Path(path)
+        target.write_text(self.html, encoding="utf-8")
+        return target
+
+    def open(self, path: str | Path | None = None) -> bool:
+        """Show the page in the browser; False if there is none."""
+        target = self.save(path or Path(tempfile.mkdtemp(prefix="omnigraph-")) / "view.html")
+        return webbrowser.open(target.absolute().as_uri())
+
+    def __repr__(self) -> str:
+        return f"<Picture of {self.drawing.title}: {len(self.drawing.nodes)} nodes, {len(self.drawing.edges)} edges>"
+
+    def _repr_html_(self) -> str:
+        style = f"width:100%;height:{NOTEBOOK_HEIGHT}px;border:1px solid #ccc;border-radius:8px"
+        return f'<iframe style="{style}" sandbox="allow-scripts" srcdoc="{html.escape(self.html)}"></iframe>'
