@@ -52,7 +52,7 @@ _SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.executorEnv.LANCE_CPU_THREADS": "1",
-    "spark.executorEnv.LANCE_IO_THREADS": "2",  # with one, a commit waits for itself
+    "spark.executorEnv.LANCE_IO_THREADS": "1",
 }
 
 
@@ -81,13 +81,6 @@ def is_local(spark: SparkSession) -> bool:
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session is a client of a Spark Connect server, which has no `sparkContext`."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
-
-
-def parallelism(spark: SparkSession) -> int:
-    """How many tasks run side by side."""
-    if is_connect(spark):
-        return int(spark.conf.get("spark.default.parallelism", "8") or 8)
-    return int(spark.sparkContext.defaultParallelism)
 
 
 def package_zip() -> Path:
@@ -126,7 +119,6 @@ def _remote(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
     try:
         spark: SparkSession = builder.getOrCreate()
         ship_package(spark)
-        _register(spark)
     except Exception as error:  # whatever the client library raises, the person needs the address and the reason
         raise SparkUnavailable(f"cannot reach Spark at {url}: {error}", hint="Check the address and the server.") from error
     return spark
@@ -158,15 +150,7 @@ def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool)
     if not master.startswith("local"):
         ship_package(spark)
     assert spark.sparkContext is context
-    _register(spark)
     return spark
-
-
-def _register(spark: SparkSession) -> None:
-    """Let a new session know the format `omnigraph`."""
-    from omnigraph.pipeline.source import register  # which needs sessions itself
-
-    register(spark)
 
 
 def _context(conf: SparkConf, java: Java | None, log: IO[bytes]) -> SparkContext:
