@@ -6,10 +6,15 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.engine.graphs import Data, make_graph
 
 import omnigraph as og
+from omnigraph.catalog.columns import columns_of
+from omnigraph.catalog.opening import offline_catalog
+from omnigraph.engine.write.changeset import Delta
+from omnigraph.language import Source
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  nick: String? @unique  mood: enum(happy, sad)?  weight: F32?  seen: DateTime?
@@ -271,3 +276,12 @@ def test_a_mutation_has_a_limit_that_load_has_not(graph: og.Graph) -> None:
     text = "query m() { " + 'insert Note { text: "a" } ' * 8_193 + "}"
     with pytest.raises(og.ResourceLimit, match="8,192 rows of Note"):
         graph.mutate(text)
+
+
+def test_a_column_is_put_together_once_however_many_rows_are_wrong() -> None:
+    """Rules ask for values row by row; a column in many pieces must not be copied for each of them."""
+    type_ = offline_catalog(Source("node N { name: String @key  age: I32? }")).nodes["N"]
+    piece = pa.table({"id": ["a"], "age": pa.array([1], pa.int32()), "name": ["a"]}, schema=columns_of(type_))
+    delta = Delta(type_, pa.concat_tables([piece] * 3))
+    assert delta.column("age") is delta.column("age")
+    assert delta.ids is delta.column("id")

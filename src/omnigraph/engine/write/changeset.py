@@ -44,6 +44,8 @@ class Delta:
     """Ids of entities that go. None of them is among the rows."""
     replaces_all: bool = False
     """The rows become the whole content."""
+    gone: pa.Array | None = None
+    """What goes because the rows become the whole content, if somebody has found out."""
     fresh: bool = False
     """Every id was made for this change: none can exist."""
     must_be_new: bool = False
@@ -64,7 +66,7 @@ class Delta:
     @cached_property
     def ids(self) -> pa.Array:
         """Ids of the rows."""
-        return whole(self.rows["id"])
+        return self.column("id")
 
     @cached_property
     def touched(self) -> pa.Array:
@@ -76,8 +78,15 @@ class Delta:
         return not self.replaces_all and self.rows.num_rows == 0 and len(self.removed) == 0
 
     def column(self, name: str) -> pa.Array:
-        """One column of the rows."""
-        return whole(self.rows[name])
+        """One column of the rows, in one piece; made once, because rules ask for it again for every row they complain about."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = whole(self.rows[name])
+        return found
+
+    @cached_property
+    def _columns(self) -> dict[str, pa.Array]:
+        return {}
 
     def place(self, row: int) -> tuple[str | None, int | None]:
         """Where a row was written, if that is known."""
