@@ -271,7 +271,23 @@ def shown(value: object) -> str:
             return f"<{len(value)} bytes>"
         case datetime():
             return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+        case float():
+            return _number(value)
         case list() if len(value) > 4:
             return f"[{', '.join(shown(v) for v in value[:3])}, … {len(value)}]"
     text = str(value).replace("\n", "⏎")
     return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _number(value: float) -> str:
+    """A number as somebody would write it: 0.85, also where 32 bits keep 0.8500000238418579."""
+    if value != _in_32_bits(value):
+        return str(value)
+    return next(text for digits in range(6, 18) if _in_32_bits(float(text := str(float(f"{value:.{digits}g}")))) == value)
+
+
+def _in_32_bits(value: float) -> float | None:
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return None
