@@ -11,6 +11,7 @@ Only `main` does this: it may, because the process is its own.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -28,11 +29,12 @@ def begin() -> None:
     _own_process = True
 
 
-def import_engine() -> None:
-    """Import what opens graphs, quickly."""
+def import_engine(*, frames: bool = False) -> None:
+    """Import what opens graphs, quickly. `frames`: pandas may be needed after all."""
     if _own_process:
         gc.disable()
-        skip_pandas()
+        if not frames:
+            skip_pandas()
     import omnigraph.engine.graph  # noqa: F401
 
     if _own_process:
@@ -64,7 +66,8 @@ def skip_pandas() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """Leave at once: what was to be written has been written."""
+    """Leave at once: what was to be written has been written. Those who asked to be told of the end are told."""
+    atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -213,9 +213,9 @@ def open_graph(uri: str | None = None, *, read_only: bool = True) -> Graph:
     return open_at(address(uri), read_only=read_only)
 
 
-def open_at(where: str, *, read_only: bool = True) -> Graph:
-    """The graph at an address. Nothing heavy is imported before this."""
-    import_engine()
+def open_at(where: str, *, read_only: bool = True, frames: bool = False) -> Graph:
+    """The graph at an address. Nothing heavy is imported before this. `frames`: data frames may be met."""
+    import_engine(frames=frames)
     from omnigraph.embedding import configured
     from omnigraph.engine.graph import open as open_
 

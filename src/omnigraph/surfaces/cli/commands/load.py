@@ -14,6 +14,7 @@ from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, open_at
 
 MODES = ("overwrite", "append", "merge")
+ENGINES = ("auto", "local", "spark")
 ALSO = frozenset({"yes", "quiet"})
 
 
@@ -31,6 +32,13 @@ ALSO = frozenset({"yes", "quiet"})
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to load into.")
 @click.option("--from", "from_", metavar="BASE", help="Create the branch from this one if it is missing.")
 @click.option("--type", "types", multiple=True, metavar="FILE=TYPE", help="The type of the rows of a .csv or .parquet file.")
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    default="auto",
+    show_default=True,
+    help="Who does the work: this process, or Spark; auto takes Spark for large files where it is installed.",
+)
 @click.option("--message", metavar="TEXT", help="A note that stands in the commit.")
 @json_option("what was loaded")
 def command(
@@ -40,6 +48,7 @@ def command(
     branch: str,
     from_: str | None,
     types: tuple[str, ...],
+    engine: str,
     message: str | None,
     as_json: bool,
 ) -> None:
@@ -52,7 +61,7 @@ def command(
     omnigraph load people.omni --data people.jsonl --mode merge
     omnigraph load people.omni --data Person.csv --data Knows.parquet --mode append --branch etl/7 --from main
     """
-    run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, types=_named(types), message=message)
+    run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, types=_named(types), engine=engine, message=message)
 
 
 @click.command("ingest", cls=Command, capability=Capability.DATA, usable=WRITES, also=ALSO)
@@ -77,7 +86,7 @@ def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **op
     echo_write(label, where)
     from omnigraph.surfaces.progress import loading_bar
 
-    with open_at(where, read_only=False) as graph, interruptible(graph, branch), loading_bar() as report:
+    with open_at(where, read_only=False, frames=True) as graph, interruptible(graph, branch), loading_bar() as report:
         result = graph.load(_source(paths), actor=actor(), progress=report, **options)
     if as_json:
         data = result.to_dict()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.declare import declare
 from omnigraph.catalog.ir import SchemaIR
@@ -59,13 +60,23 @@ def show(uri: str | None, branch: str | None, picture: bool, as_json: bool) -> N
         click.echo(text, nl=not text.endswith("\n"))
 
 
+_BACKFILL = click.option(
+    "--backfill",
+    "fills",
+    multiple=True,
+    metavar="TYPE.PROPERTY=JSON",
+    help="A value for entities that exist and have none; may be given for several properties.",
+)
+
+
 @command.command(capability=Capability.DIRECT, usable=READS)
 @click.argument("uri", required=False, metavar="[URI|FILE]")
 @click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="Of a graph: the branch that would change.")
 @click.option("--allow-data-loss", is_flag=True, help="Plan drops as hard: older snapshots lose the data too.")
+@_BACKFILL
 @json_option("the plan")
-def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, as_json: bool) -> int:
+def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, fills: tuple[str, ...], as_json: bool) -> int:
     """Plan the change from one schema to another. Nothing is changed.
 
     The first is the schema of a graph, a .pg file, or an accepted schema as JSON. Exits with 1 if a step is unsupported.
@@ -78,7 +89,7 @@ def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool,
         where = address(uri)
         with open_at(where) as graph:
             accepted = graph.view(branch).catalog.ir
-    migration, resolution = plan_change(accepted, desired, allow_data_loss=allow_data_loss)
+    migration, resolution = plan_change(accepted, desired, allow_data_loss=allow_data_loss, backfill=_backfill(fills))
     if as_json:
         steps = migration.to_json()["steps"]
         print_json({"uri": where, "supported": migration.supported, "step_count": len(migration.steps), "steps": steps})
@@ -97,14 +108,18 @@ def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool,
 @click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch that gets it.")
 @click.option("--allow-data-loss", is_flag=True, help="Drops are hard: what is dropped is taken out of what is stored.")
+@_BACKFILL
 @json_option("what was done")
-def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, as_json: bool) -> None:
+def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, fills: tuple[str, ...], as_json: bool) -> None:
     """Give a branch another schema, as one commit. Other branches keep theirs."""
     read_source(desired_path, what="schema file")
+    filled = _backfill(fills)
     where = address(uri)
     echo_write("schema apply", where)
     with open_at(where, read_only=False) as graph, interruptible(graph, branch):
-        done = graph.apply_schema(Path(desired_path), branch=branch, allow_data_loss=allow_data_loss, actor=actor())
+        done = graph.apply_schema(
+            Path(desired_path), branch=branch, allow_data_loss=allow_data_loss, backfill=filled, actor=actor()
+        )
         number = graph.snapshot(branch).number
     if as_json:
         data = done.to_dict()
@@ -114,6 +129,21 @@ def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool
     click.echo(f"schema apply on {where}: {'applied' if done.applied else 'nothing to do'}")
     for line in render_plan(done.plan):
         click.echo(f"- {line}" if done.plan.steps else line)
+
+
+def _backfill(given: tuple[str, ...]) -> dict[str, Json]:
+    """Values by property, as they were written on the command line."""
+    values: dict[str, Json] = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        try:
+            values[name] = json.loads(value)
+        except json.JSONDecodeError:
+            hint = "Write it as TYPE.PROPERTY=JSON; text in quotes: --backfill 'Person.city=\"Oslo\"'."
+            raise UsageError(
+                f"--backfill {text}: {'no JSON after the `=`' if separator else 'there is no `=`'}", hint=hint
+            ) from None
+    return values
 
 
 def _is_file(uri: str | None) -> bool:

@@ -1,0 +1,48 @@
+"""What has a name in a graph: its branches (`g.branches`) and its tags (`g.tags`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.storage.graph_store import MAIN, Ref, Tag
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+
+class Branches:
+    """The branches of a graph: `g.branches`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def create(self, name: str, from_: str = MAIN) -> Ref:
+        """A branch that starts where another branch is, or at a commit."""
+        return self._graph.store.create_branch(name, at=from_)
+
+    def list(self) -> list[str]:
+        """Names, sorted."""
+        return self._graph.store.branches()
+
+    def delete(self, name: str) -> None:
+        """Forget a branch. Its commits stay reachable through branches made from it, and tags."""
+        self._graph.store.delete_branch(name)
+
+
+class Tags:
+    """The tags of a graph: `g.tags`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def create(self, name: str, commit: str) -> Tag:
+        """A name for a commit, which is then never reclaimed."""
+        return self._graph.store.create_tag(name, commit)
+
+    def list(self) -> list[Tag]:
+        """Every tag, by name."""
+        return self._graph.store.tags()
+
+    def delete(self, name: str) -> None:
+        """Forget a name."""
+        self._graph.store.delete_tag(name)
