@@ -4,6 +4,8 @@
     g = open("people.omni")
     g.query("query all() { match { $p: Person } return { $p.name } }").rows
 
+What reads do not need is imported where it is needed: a command that asks one question should not wait for the rest.
+
 A `Graph` holds no locks and no open transaction; it may be used from several threads, and the same folder from several processes.
 """
 
@@ -14,18 +16,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
-from omnigraph.catalog.migration import MigrationPlan
 from omnigraph.embedding import Embedder
-from omnigraph.engine.analytics import Analytics, Local, Measured
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Vec
 from omnigraph.engine.estimate import estimates
@@ -33,13 +34,8 @@ from omnigraph.engine.explain import Explanation, explained
 from omnigraph.engine.export import ByteSink, Exported, export
 from omnigraph.engine.history.front import PastMethods
 from omnigraph.engine.history.past import Past
-from omnigraph.engine.load.progress import Report
-from omnigraph.engine.load.request import asked
-from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.runner import runner_for
-from omnigraph.engine.load.runners import Runner
-from omnigraph.engine.load.sources import Source
 from omnigraph.engine.looking import LookingMethods
+from omnigraph.engine.names import Branches, Tags
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.parameters import Value, bind, require
 from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
@@ -52,14 +48,22 @@ from omnigraph.engine.trace import Trace
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
-from omnigraph.engine.write.schema_apply import Backfills, SchemaApplied, apply_schema, plan_schema
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.times import duration
-from omnigraph.storage.graph_store import MAIN, GraphStore, Ref, Snapshot, Tag
+from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.reclaim import ReclaimReport, reclaim
-from omnigraph.storage.verify import VerifyReport, verify
+
+if TYPE_CHECKING:
+    from omnigraph.catalog.migration import MigrationPlan
+    from omnigraph.engine.analytics import Analytics, Measured
+    from omnigraph.engine.load.progress import Report
+    from omnigraph.engine.load.result import LoadResult
+    from omnigraph.engine.load.runners import Runner
+    from omnigraph.engine.load.sources import Source
+    from omnigraph.engine.write.schema_apply import Backfills, SchemaApplied
+    from omnigraph.storage.reclaim import ReclaimReport
+    from omnigraph.storage.verify import VerifyReport
 
 MEMORY_BUDGET = 2 << 30
 """Bytes an open graph may keep in memory between queries, unless told otherwise."""
@@ -138,11 +142,17 @@ class Graph(PastMethods, LookingMethods):
         self.past = Past(self.workspace, self.view, self._catalog)
         self.branches = Branches(self)
         self.tags = Tags(self)
-        self.analytics: Analytics[Measured] = Analytics(self.view, Local(self.workspace, self._after_write))
         self._prepared = PreparedQueries()
         self._views: OrderedDict[str, View] = OrderedDict()
         self._catalogs: dict[str, Catalog] = {}
         self._lock = Lock()
+
+    @cached_property
+    def analytics(self) -> Analytics[Measured]:
+        """Measures over the whole graph."""
+        from omnigraph.engine.analytics import Analytics, Local
+
+        return Analytics(self.view, Local(self.workspace, self._after_write))
 
     def __enter__(self) -> Graph:
         return self
@@ -367,6 +377,9 @@ class Graph(PastMethods, LookingMethods):
         paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it. Large files
         and Spark's data frames are loaded by Spark, other things by this process, unless `engine` says who.
         """
+        from omnigraph.engine.load.request import asked
+        from omnigraph.engine.load.runner import runner_for
+
         view, request = asked(
             self.store,
             self.view,
@@ -403,6 +416,8 @@ class Graph(PastMethods, LookingMethods):
         self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, backfill: Backfills | None = None
     ) -> MigrationPlan:
         """What it takes to get from the schema of a branch to another one. Nothing is changed."""
+        from omnigraph.engine.write.schema_apply import plan_schema
+
         source = schema_source(schema)
         return plan_schema(self.view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
 
@@ -420,6 +435,8 @@ class Graph(PastMethods, LookingMethods):
         Entities that exist have to keep what is newly promised, or all violations are raised. `backfill` gives those without a
         value one: `{"Person.email": "unknown"}`.
         """
+        from omnigraph.engine.write.schema_apply import apply_schema
+
         return apply_schema(
             self.workspace,
             self.view(branch),
@@ -452,11 +469,15 @@ class Graph(PastMethods, LookingMethods):
 
         Says what would go; with `dry_run=False` it goes.
         """
+        from omnigraph.storage.reclaim import reclaim
+
         age = duration(older_than) if isinstance(older_than, str) else older_than
         return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run)
 
     def verify(self, *, deep: bool = False) -> VerifyReport:
         """Whether everything the graph refers to is there; `deep` looks at every retained commit."""
+        from omnigraph.storage.verify import verify
+
         return verify(self.store, deep=deep)
 
 
@@ -510,41 +531,3 @@ class Session:
         """The answer to a read."""
         budget = Budget(timeout, memory_limit, cancel)
         return self._graph._query(self._view, source, params, name, None, budget, self._branch, self._at)
-
-
-class Branches:
-    """The branches of a graph: `g.branches`."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-
-    def create(self, name: str, from_: str = MAIN) -> Ref:
-        """A branch that starts where another branch is, or at a commit."""
-        return self._graph.store.create_branch(name, at=from_)
-
-    def list(self) -> list[str]:
-        """Names, sorted."""
-        return self._graph.store.branches()
-
-    def delete(self, name: str) -> None:
-        """Forget a branch. Its commits stay reachable through branches made from it, and tags."""
-        self._graph.store.delete_branch(name)
-
-
-class Tags:
-    """The tags of a graph: `g.tags`."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-
-    def create(self, name: str, commit: str) -> Tag:
-        """A name for a commit, which is then never reclaimed."""
-        return self._graph.store.create_tag(name, commit)
-
-    def list(self) -> list[Tag]:
-        """Every tag, by name."""
-        return self._graph.store.tags()
-
-    def delete(self, name: str) -> None:
-        """Forget a name."""
-        self._graph.store.delete_tag(name)
