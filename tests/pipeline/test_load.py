@@ -96,7 +96,8 @@ def test_files_of_every_kind_in_every_mode(spark: SparkSession, tmp_path: Path) 
             )
             continue
         first = here.load(str(folder / "*"), engine="local", **options)
-        second = there.load(str(folder / "*"), engine=on(spark), progress=told.append, **options)
+        checks: Any = {"merge": "tasks", "overwrite": "joins"}[mode]
+        second = there.load(str(folder / "*"), engine=on(spark, checks), progress=told.append, **options)
         assert (first.nodes_loaded, first.edges_loaded) == (second.nodes_loaded, second.edges_loaded)
         assert comparable(here) == comparable(there)
         assert about(last(here)) == about(last(there))
@@ -108,6 +109,7 @@ def test_files_of_every_kind_in_every_mode(spark: SparkSession, tmp_path: Path) 
 @pytest.mark.usefixtures("small_cuts")
 @pytest.mark.parametrize("mode", MODES)
 def test_dirty_files_are_refused_in_the_same_words(spark: SparkSession, tmp_path: Path, mode: Any) -> None:
+    """By Spark as by threads, and whoever asks the rules about sets of rows: driver, tasks or joins."""
     here, there = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
     first = written(tmp_path / "first.jsonl", records(40, 3))
     for g in (here, there):
@@ -118,6 +120,8 @@ def test_dirty_files_are_refused_in_the_same_words(spark: SparkSession, tmp_path
     before = last(there)
     found = said(there, bad, on(spark), mode=mode)
     assert found == said(here, bad, "local", mode=mode)
+    assert found == said(there, bad, on(spark, "tasks"), mode=mode)
+    assert found == said(there, bad, on(spark, "joins"), mode=mode)
     assert {"json", "range", "check", "type", "required", "unknown_type", "endpoint", "cardinality", "unique", "csv"} <= {
         v[0] for v in found
     }

@@ -36,8 +36,9 @@ from omnigraph.engine.load.sources import Format, Source
 from omnigraph.engine.load.types import Type
 from omnigraph.engine.view import View, Workspace
 from omnigraph.errors import NotFound, StorageError
-from omnigraph.pipeline.session import is_connect, is_local, session
-from omnigraph.pipeline.tasks import failure, run_tasks
+from omnigraph.pipeline.checks import ChecksName, checks_by
+from omnigraph.pipeline.session import is_local, session
+from omnigraph.pipeline.tasks import failure, parallelism, run_tasks
 from omnigraph.storage.leases import Held
 from omnigraph.storage.place import Place
 
@@ -54,22 +55,37 @@ class Options(TypedDict, total=False):
     types: dict[str, str] | None
 
 
-def load(graph: Graph, source: Source, *, spark: SparkSession | None = None, **options: Unpack[Options]) -> LoadResult:
+def load(
+    graph: Graph,
+    source: Source,
+    *,
+    spark: SparkSession | None = None,
+    checks: ChecksName = "auto",
+    **options: Unpack[Options],
+) -> LoadResult:
     """Load files or frames by Spark, as one commit: `load(g, {"Person": people, "Knows": knows}, mode="merge", branch="etl")`.
 
-    What `g.load` does, with its options; on a session of your own if you give one.
+    What `g.load` does, with its options; on a session of your own if you give one. `checks` says who asks the rules about sets of
+    rows: the driver, tasks, or joins of Spark; unless told, it follows from the number of rows.
     """
-    return graph.load(source, engine=partial(run, spark=spark), **options)
+    return graph.load(source, engine=partial(run, spark=spark, checks=checks), **options)
 
 
-def on(spark: SparkSession) -> Runner:
+def on(spark: SparkSession, checks: ChecksName = "auto") -> Runner:
     """A runner of loads on a session: `g.load(…, engine=on(spark))`."""
-    return partial(run, spark=spark)
+    return partial(run, spark=spark, checks=checks)
 
 
-def run(workspace: Workspace, view: View, request: Request, spark: SparkSession | None = None) -> LoadResult:
+def run(
+    workspace: Workspace,
+    view: View,
+    request: Request,
+    spark: SparkSession | None = None,
+    checks: ChecksName = "auto",
+) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
-    return run_portioned(workspace, view, request, partial(_read, spark or _session_of(request)))
+    spark = spark or _session_of(request)
+    return run_portioned(workspace, view, request, partial(_read, spark), checks_by(spark, checks))
 
 
 def _session_of(request: Request) -> SparkSession:
@@ -78,13 +94,6 @@ def _session_of(request: Request) -> SparkSession:
             frame: DataFrame = input_.content
             return frame.sparkSession
     return session()
-
-
-def parallelism(spark: SparkSession) -> int:
-    """How many tasks run side by side."""
-    if is_connect(spark):
-        return int(spark.conf.get("spark.default.parallelism", "8") or 8)
-    return int(spark.sparkContext.defaultParallelism)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

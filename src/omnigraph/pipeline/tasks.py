@@ -79,6 +79,13 @@ def _dumped(value: object) -> bytes:
     return data
 
 
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run side by side."""
+    if is_connect(spark):
+        return int(spark.conf.get("spark.default.parallelism", "8") or 8)
+    return int(spark.sparkContext.defaultParallelism)
+
+
 class _Refused:
     """An error that repeating would not help."""
 
@@ -106,7 +113,7 @@ class _Task:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         os.environ.setdefault("LANCE_CPU_THREADS", "1")
-        os.environ.setdefault("LANCE_IO_THREADS", "1")
+        os.environ.setdefault("LANCE_IO_THREADS", "2")  # with one, a commit waits for itself
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 result = self._run(pickle.loads(self._payloads[number]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.column import Mask
 from omnigraph.engine.load.collected import Mode, duplicates, kept
 from omnigraph.engine.load.frames import csv_report
 from omnigraph.engine.load.progress import Stage, Told
@@ -17,14 +18,14 @@ from omnigraph.engine.load.sources import Format, Input
 from omnigraph.engine.load.types import Types, label
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.engine.write.commit import Intent, commit
+from omnigraph.engine.write.commit import Intent, SetRules, commit
 from omnigraph.engine.write.committed import stored_of
+from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.storage.changes import TableState, WrittenRows
 from omnigraph.storage.leases import Held
 from omnigraph.storage.rows import rows_of_written
-
-SetRules = Callable[[ChangeSet, View], list[Violation]]
-"""Asks the rules about sets of rows."""
+from omnigraph.storage.tables import Table
 
 
 @dataclass
@@ -61,19 +62,24 @@ def without_repeats(delta: Delta, mode: Mode, reading: Reading, view: View, type
     reading.violations += wrong
     if last is None:
         return delta
-    later, before = kept(delta, last), delta.written
-    assert before is not None
+    later = kept(delta, last)
+    assert delta.written is not None
     if reading.violations:
         return later
-    table, schema = stored_of(view, delta.type).table, types.schema(delta.type)
+    state, table = view.snapshot.tables[delta.key], stored_of(view, delta.type).table
+    return replace(later, written=written_again(table, state, delta.written, last, types.schema(delta.type)))
+
+
+def written_again(table: Table, state: TableState, written: WrittenRows, mask: Mask, schema: pa.Schema) -> WrittenRows:
+    """Only some of the rows that were written, in data files of their own."""
 
     def rows() -> Iterator[pa.RecordBatch]:
         at = 0
-        for batch in rows_of_written(table, view.snapshot.tables[delta.key], before):
-            yield batch.filter(pa.array(last[at : at + batch.num_rows])).cast(schema)
+        for batch in rows_of_written(table, state, written):
+            yield batch.filter(pa.array(mask[at : at + batch.num_rows])).cast(schema)
             at += batch.num_rows
 
-    return replace(later, written=table.write(pa.RecordBatchReader.from_batches(schema, rows())))
+    return table.write(pa.RecordBatchReader.from_batches(schema, rows()))
 
 
 def validate(reading: Reading, changes: ChangeSet, view: View, request: Request, set_rules: SetRules) -> None:
@@ -99,14 +105,21 @@ def in_order_of(violations: list[Violation], inputs: Iterable[Input]) -> list[Vi
 
 
 def publish(
-    workspace: Workspace, view: View, request: Request, changes: ChangeSet, reading: Reading, told: Told, lease: Held | None
+    workspace: Workspace,
+    view: View,
+    request: Request,
+    changes: ChangeSet,
+    reading: Reading,
+    told: Told,
+    lease: Held | None,
+    set_rules: SetRules = set_violations,
 ) -> LoadResult:
     """Make a validated change a commit, on a branch that is made first if that was asked for."""
     reading.tell(told, Stage.PUBLISH)
     if request.creates_branch:
         workspace.store.create_branch(request.branch, at=view.snapshot.commit)
-    intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, lease=lease)
-    made = commit(workspace, view, request.branch, changes, intent)
+    intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, lease=lease, mark=request.mark)
+    made = commit(workspace, view, request.branch, changes, intent, set_rules)
     assert made is not None
     reading.tell(told, Stage.DONE)
     return LoadResult(

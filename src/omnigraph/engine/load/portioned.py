@@ -9,16 +9,22 @@ one, and which violation comes first, does not depend on who reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from omnigraph.engine.load.conclude import Reading, SetRules, publish, refuse_all, validate, without_repeats
+from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats, written_again
+from omnigraph.engine.load.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.portions import Cut, Placed, Portion, Work, deltas_of, placed
 from omnigraph.engine.load.progress import Stage, Told
+from omnigraph.engine.load.questions import Ask
 from omnigraph.engine.load.request import Dialect, Request
 from omnigraph.engine.load.result import LoadResult
+from omnigraph.engine.load.types import Type
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet
+from omnigraph.engine.write.commit import SetRules
 from omnigraph.engine.write.validate import set_violations
+from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.leases import Held
@@ -32,9 +38,55 @@ class Reader(Protocol):
         ...
 
 
-def run_portioned(
-    workspace: Workspace, view: View, request: Request, read: Reader, set_rules: SetRules = set_violations
-) -> LoadResult:
+@dataclass(frozen=True)
+class Checked:
+    """A change that is ready to be judged."""
+
+    changes: ChangeSet
+    set_rules: SetRules
+
+
+class Checks(Protocol):
+    """Somebody who puts portions together and asks the rules about sets of rows."""
+
+    def __call__(self, work: Work, view: View, request: Request, parts: Sequence[Placed], reading: Reading, /) -> Checked:
+        """The change, and how the set rules are asked: now, and again if the branch moves. Repeated ids are settled."""
+        ...
+
+
+def in_memory(work: Work, view: View, request: Request, parts: Sequence[Placed], reading: Reading) -> Checked:
+    """By this process, with the columns that rules look at in memory."""
+    deltas = deltas_of(work, view, parts, request.mode, _declared(request))
+    return Checked(ChangeSet(without_repeats(d, request.mode, reading, view, work.types) for d in deltas), set_violations)
+
+
+def by_suspects(ask: Ask) -> Checks:
+    """By whoever answers questions, with no more in memory than what is suspect."""
+
+    def checks(work: Work, view: View, request: Request, parts: Sequence[Placed], reading: Reading, /) -> Checked:
+        staged = staged_of(work, view, parts, request.mode, _declared(request))
+        wrong, keep = violations_of(staged, work, view, request.mode, ask)
+        changes = []
+        for name, rows in staged.items():
+            count, written, table = len(rows.places), rows.written, rows.table
+            if name in keep and not reading.violations and not wrong:
+                count, place = int(keep[name].sum()), work.tables[name]
+                written = written_again(place.open(), place.state, written, keep[name], work.types.schema(rows.type))
+                staged[name] = rows = rows.again(written, seen(place, written), keep[name])
+                table = rows.table
+            changes.append(change_of(rows, count, written, table))
+
+        def set_rules(_: ChangeSet, now: View) -> list[Violation]:
+            if now is view:
+                return wrong
+            return violations_of(staged, Work.of(work.place, now), now, request.mode, ask)[0]
+
+        return Checked(ChangeSet(changes), set_rules)
+
+    return checks
+
+
+def run_portioned(workspace: Workspace, view: View, request: Request, read: Reader, checks: Checks = in_memory) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
     if request.dialect is Dialect.COMPATIBLE:
         raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
@@ -49,11 +101,13 @@ def run_portioned(
         if len(reading.violations) > MAX_VIOLATIONS:
             refuse_all(reading.violations[:MAX_VIOLATIONS], request.inputs)
         reading.tell(told, Stage.CHECK)
-        declared = [i.type for i in request.inputs if i.type is not None]
-        deltas = deltas_of(work, view, parts, request.mode, declared)
-        changes = ChangeSet(without_repeats(d, request.mode, reading, view, work.types) for d in deltas)
-        validate(reading, changes, view, request, set_rules)
-        return publish(workspace, view, request, changes, reading, told, lease)
+        checked = checks(work, view, request, parts, reading)
+        validate(reading, checked.changes, view, request, checked.set_rules)
+        return publish(workspace, view, request, checked.changes, reading, told, lease, checked.set_rules)
+
+
+def _declared(request: Request) -> list[Type]:
+    return [i.type for i in request.inputs if i.type is not None]
 
 
 def _together(parts: Sequence[Placed]) -> Reading:

@@ -71,6 +71,7 @@ class Work:
     """What everybody who reads portions of a load must know."""
 
     types: Types
+    place: Place
     tables: dict[str, PinnedTable]
     """Where rows of each type are written, by its label."""
 
@@ -78,8 +79,9 @@ class Work:
     def of(cls, place: Place, view: View) -> Work:
         """To write on top of a view."""
         types = Types(view.catalog)
+        place = Place.at(place.uri, place.options, place.durability)  # without what cannot travel
         states = {label(t): view.snapshot.tables[table_key(t)] for t in types.every()}
-        return cls(types, {name: PinnedTable.of(place, state) for name, state in states.items()})
+        return cls(types, place, {name: PinnedTable.of(place, state) for name, state in states.items()})
 
 
 @dataclass(frozen=True)

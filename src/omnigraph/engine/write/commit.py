@@ -7,7 +7,7 @@ So two writers can never break a constraint together that neither breaks alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from omnigraph.engine.view import View, Workspace
@@ -45,7 +45,13 @@ class Intent:
     """What tells this write from all others, if it may be repeated: see `GraphStore.marked`."""
 
 
-def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, intent: Intent) -> Commit | None:
+SetRules = Callable[[ChangeSet, View], list[Violation]]
+"""Asks the rules about sets of rows."""
+
+
+def commit(
+    workspace: Workspace, view: View, branch: str, changes: ChangeSet, intent: Intent, set_rules: SetRules = set_violations
+) -> Commit | None:
     """Validate a change and publish it. None when there is nothing to change."""
     if changes.is_empty and not intent.even_if_empty:
         return None
@@ -66,7 +72,7 @@ def commit(workspace: Workspace, view: View, branch: str, changes: ChangeSet, in
         lease=intent.lease,
         mark=intent.mark,
     )
-    return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes))
+    return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules))
 
 
 def _change(delta: Delta, view: View) -> Change:
@@ -85,8 +91,9 @@ def _change(delta: Delta, view: View) -> Change:
 class _Again:
     """Asks the set rules again when the branch has moved in a way that matters."""
 
-    def __init__(self, workspace: Workspace, view: View, branch: str, changes: ChangeSet) -> None:
+    def __init__(self, workspace: Workspace, view: View, branch: str, changes: ChangeSet, set_rules: SetRules) -> None:
         self._workspace, self._view, self._branch, self._changes = workspace, view, branch, changes
+        self._set_rules = set_rules
         self._relied_on = relied_on(changes, view)
 
     def __call__(self, state: ManifestState, between: Sequence[Commit]) -> None:
@@ -103,7 +110,7 @@ class _Again:
                     f"some of the {delta.type.name} that were to be removed were removed while the write was prepared",
                     hint="Retry: what is left is then counted anew.",
                 )
-        found = set_violations(self._changes, view)
+        found = self._set_rules(self._changes, view)
         if any(_left_behind(v, self._changes) for v in found):
             raise ReadSetChanged(
                 f"{found[0].message}: the edge was added while the write was prepared",

@@ -54,6 +54,8 @@ def removed_nodes(delta: Delta, view: View) -> pa.Array:
     assert isinstance(delta.type, NodeType)
     if not delta.replaces_all:
         return delta.removed
+    if delta.gone is not None:
+        return delta.gone
     before = whole(stored_of(view, delta.type).table.read(["id"])["id"])
     return before.filter(pa.array(~among(before, delta.ids)))
 
