@@ -189,6 +189,25 @@ def test_schema_plan(og: Call, tmp_path: Path) -> None:
     assert og("schema", "plan", str(old), "--schema", str(old)).out.splitlines()[-1] == "no schema changes"
 
 
+def test_a_plan_with_values_for_what_exists(og: Call, tmp_path: Path) -> None:
+    old, new = tmp_path / "old.pg", tmp_path / "new.pg"
+    old.write_text("node Person { name: String @key age: I32? }\n")
+    new.write_text("node Person { name: String @key age: I32 city: String }\n")
+    given = ("--backfill", 'Person.city="Oslo"', "--backfill", "Person.age=0")
+    ran = og("schema", "plan", str(old), "--schema", str(new), *given)
+    assert (ran.code, ran.out.splitlines()[2:]) == (
+        0,
+        [
+            "- require property 'Person.age' on node 'Person' (existing: 0)",
+            "- add property 'Person.city' (String) on node 'Person' (existing: \"Oslo\")",
+        ],
+    )
+    for wrong, says in (("Person.city=Oslo", "no JSON"), ("Person.city", "no `=`"), ("Person.town=1", "`Person.town`")):
+        ran = og("schema", "plan", str(old), "--schema", str(new), "--backfill", wrong)
+        assert ran.code == 2
+        assert says in ran.err
+
+
 def test_an_unsupported_plan_says_why_and_exits_with_1(og: Call, tmp_path: Path) -> None:
     old, new = tmp_path / "old.pg", tmp_path / "new.pg"
     old.write_text("node Person { age: I32? }\n")

@@ -102,6 +102,20 @@ def test_a_new_type_alone_is_no_boundary(graph: og.Graph) -> None:
     assert [len(block.changes) for block in page] == [0, 1]
 
 
+def test_a_promise_alone_is_no_boundary_and_a_backfill_is_one(graph: og.Graph) -> None:
+    cursor = graph.changes().next
+    graph.apply_schema(SCHEMA.replace("age: I32?", "age: I32?  @range(age, 0..200)"))
+    put(graph, 'insert Person { name: "Eve" }')
+    page = graph.changes(cursor)
+    assert [[c.id for c in block.changes] for block in page] == [[], ["Eve"]]
+    filled = SCHEMA.replace("age: I32?", "age: I32  @range(age, 0..200)")
+    commit = graph.apply_schema(filled, backfill={"Person.age": 0}).commit
+    assert commit is not None
+    with pytest.raises(og.SchemaBoundary) as caught:
+        graph.changes(page.next)
+    assert (caught.value.commit, caught.value.type_name) == (commit.id, "Person")
+
+
 def test_a_property_dropped_and_made_again_is_another_one(graph: og.Graph) -> None:
     before = graph.view().snapshot.commit
     graph.apply_schema(SCHEMA.replace("    nickname: String?\n", ""), allow_data_loss=True)
