@@ -5,7 +5,11 @@ spark = ogs.session()                                    # or your own session; 
 
 from __future__ import annotations
 
+from omnigraph.pipeline.analytics import analytics
+from omnigraph.pipeline.feed import changes
 from omnigraph.pipeline.session import package_zip, session, ship_package
+from omnigraph.pipeline.sink import sink
+from omnigraph.pipeline.source import register, table
 from omnigraph.pipeline.tasks import run_tasks
 
-__all__ = ["package_zip", "run_tasks", "session", "ship_package"]
+__all__ = ["analytics", "changes", "package_zip", "register", "run_tasks", "session", "ship_package", "sink", "table"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -27,8 +27,10 @@ import pyarrow as pa
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.embedding import Embedder
+from omnigraph.embedding.paced import Pace
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Vec
+from omnigraph.engine.embed import EMBED_THREADS, Embedded, embed, require_embedder
 from omnigraph.engine.estimate import estimates
 from omnigraph.engine.explain import Explanation, explained
 from omnigraph.engine.export import ByteSink, Exported, export
@@ -53,6 +55,7 @@ from omnigraph.model.times import duration
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.place import Durability, Place
+from omnigraph.storage.work import in_threads
 
 if TYPE_CHECKING:
     from omnigraph.catalog.migration import MigrationPlan
@@ -463,6 +466,39 @@ class Graph(PastMethods, LookingMethods):
     ) -> Optimized:
         """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
         return optimize(self.store, branch, self.view(branch).catalog, progress, actor=actor)
+
+    def embed(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        branch: str = MAIN,
+        embedder: Embedder | None = None,
+        pace: Pace | None = None,
+        again: bool = False,
+        actor: str | None = None,
+    ) -> Embedded:
+        """Vectors of `@embed` properties where they are missing or their text has changed, one commit per property.
+
+        `again` embeds every text anew. `pace` says how large requests are, how many a second, and how often one is repeated.
+        """
+        provider = require_embedder(embedder or self.embedder)
+        view = self.view(branch)
+        run = in_threads(EMBED_THREADS)
+        done = embed(
+            self.workspace,
+            self.past,
+            view,
+            branch,
+            provider,
+            types=types,
+            pace=pace,
+            again=again,
+            actor=actor,
+            run=run,
+            workers=EMBED_THREADS,
+        )
+        self._after_write(branch, view.catalog)
+        return done
 
     def cleanup(self, keep: int = 10, older_than: str | timedelta = "7d", *, dry_run: bool = True) -> ReclaimReport:
         """Give back the space of old commits: those that are not among the newest `keep` of a branch and are older than a while.

@@ -52,7 +52,7 @@ _SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.executorEnv.LANCE_CPU_THREADS": "1",
-    "spark.executorEnv.LANCE_IO_THREADS": "1",
+    "spark.executorEnv.LANCE_IO_THREADS": "2",  # with one, a commit waits for itself
 }
 
 
@@ -119,6 +119,7 @@ def _remote(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
     try:
         spark: SparkSession = builder.getOrCreate()
         ship_package(spark)
+        _register(spark)
     except Exception as error:  # whatever the client library raises, the person needs the address and the reason
         raise SparkUnavailable(f"cannot reach Spark at {url}: {error}", hint="Check the address and the server.") from error
     return spark
@@ -150,7 +151,15 @@ def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool)
     if not master.startswith("local"):
         ship_package(spark)
     assert spark.sparkContext is context
+    _register(spark)
     return spark
+
+
+def _register(spark: SparkSession) -> None:
+    """Let a new session know the format `omnigraph`."""
+    from omnigraph.pipeline.source import register  # which needs sessions itself
+
+    register(spark)
 
 
 def _context(conf: SparkConf, java: Java | None, log: IO[bytes]) -> SparkContext:

@@ -147,6 +147,23 @@ def scan_images(
         yield from scanner.to_batches()
 
 
+def scan_without(table: Table, column: str, pieces: Iterable[int]) -> Iterator[pa.RecordBatch]:
+    """Complete rows of some pieces that have no value in a column, blobs as bytes. Reads no value of the others."""
+    wanted = set(pieces)
+    with translated(f"read {table.location}"):
+        chosen = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+        if not chosen:
+            return
+        scanner = table.dataset.scanner(
+            filter=f"`{column}` IS NULL",  # as text, for Lance has no other way to ask about vectors; names need no escaping
+            fragments=chosen,
+            scan_in_order=True,
+            blob_handling="all_binary",
+            batch_size=SCANNED_IMAGES,
+        )
+        yield from scanner.to_batches()
+
+
 def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> Iterator[pa.RecordBatch]:
     """Rows of data files that nothing refers to yet, as they were written, blobs as bytes: read through a version nobody sees."""
     if written.unstored is not None:

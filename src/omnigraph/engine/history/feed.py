@@ -146,9 +146,8 @@ class Feed:
     def _cursor(self, line: Line, chosen: Filter, commit: str, number: int) -> Token:
         return Token("cursor", line.domain, filter_text(chosen), commit, line.ref.incarnation, number)
 
-    def end(self, line: Line, start: Token, chosen: Filter, most: int | None) -> Token:
-        """The place after the commits that follow a place, or after at most so many of them."""
-        last = line.number if most is None else min(line.number, start.number + most)
+    def end(self, line: Line, start: Token, chosen: Filter, last: int) -> Token:
+        """The place after the commit with a number, if that is behind another place; else that one."""
         found = self._log.after(line.ref, last - 1, last) if last > start.number else []
         return self._cursor(line, chosen, found[-1].id, last) if found else start
 

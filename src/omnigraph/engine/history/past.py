@@ -102,14 +102,22 @@ class Past:
         chosen.check(catalog)
         return self._feed.block(found, catalog, reclaimed(self._store.place), chosen, limits, token)
 
-    def stretch(self, branch: str, since: str, chosen: Filter, most: int | None = None) -> tuple[str, str]:
-        """The cursor a text means, and the one after the commits that follow it, or after at most so many. Reads no change."""
+    def stretch(
+        self, branch: str, since: str, chosen: Filter, most: int | None = None, until: str | None = None
+    ) -> tuple[str, str]:
+        """The cursor a text means, and the one after the commits that follow it: at most so many, and none behind a cursor.
+
+        Reads no change.
+        """
         line = self._line(branch)
         chosen.check(self._view(branch).catalog)
         start = self._feed.start(line, since, chosen)
         if start.kind != "cursor":
             raise rejected("it stands inside a commit")
-        return write_token(start), write_token(self._feed.end(line, start, chosen, most))
+        last = line.number if until is None else self._feed.start(line, until, chosen).number
+        if most is not None:
+            last = min(last, start.number + most)
+        return write_token(start), write_token(self._feed.end(line, start, chosen, last))
 
     def commits_of(self, branch: str, start: str, end: str, chosen: Filter) -> list[Commit]:
         """The commits between two cursors, oldest first."""

@@ -42,7 +42,7 @@ def fill(view: View, type_: NodeType | EdgeType, name: str, new: pa.Table) -> De
     first = next(changed, None)
     if first is None:
         return None
-    kept_columns = _kept(type_)
+    kept_columns = looked_at(type_)
     kept: list[pa.RecordBatch] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -77,7 +77,7 @@ def _differs(old: pa.Array, new: pa.Array) -> Mask:
     return ~to_mask(same)
 
 
-def _kept(type_: NodeType | EdgeType) -> list[str]:
+def looked_at(type_: NodeType | EdgeType) -> list[str]:
     """Columns that rules about sets of rows look at."""
     implicit = ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
     unique = [c for constraint in type_.constraints if isinstance(constraint, Unique) for c in constraint.columns]

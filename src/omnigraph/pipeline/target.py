@@ -1,0 +1,130 @@
+"""`df.write.format("omnigraph")`: rows of one type, as one commit.
+
+    df.write.format("omnigraph").option("graph", …).option("type", "Person").mode("append").save()
+
+    mode("append")                          every row must be new
+    mode("append").option("mode", "merge")  rows replace those with their id
+    mode("overwrite")                       the rows become all there is of the type
+
+Tasks check rows and write data files that nothing refers to; the driver asks the rules about sets of rows and makes one commit,
+exactly as a load does (`omnigraph.pipeline.load`). Columns that do not fit are refused before any task starts. What a Spark value
+could lose on its way is a violation like any other: microseconds of a timestamp, and a double that is no number.
+
+Nobody can hold a lease between Spark's calls, so a write that takes longer than half an hour is refused in the end; `g.load` of
+a DataFrame has no such limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.graph import open as open_graph
+from omnigraph.engine.load.collected import Mode
+from omnigraph.engine.load.portioned import run_portioned
+from omnigraph.engine.load.portions import Cut, Portion, Work, read_batches
+from omnigraph.engine.load.progress import Told
+from omnigraph.engine.load.request import Request
+from omnigraph.engine.load.sources import Format, Input
+from omnigraph.engine.view import View
+from omnigraph.engine.write.violations import Violation
+from omnigraph.storage.leases import Held
+from omnigraph.storage.place import Place
+
+SHOWN = 20
+"""Rows that are told of, per column and task, whose values would lose something."""
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What a task wrote."""
+
+    partition: int
+    portion: Portion
+
+
+@dataclass
+class Writer(DataSourceArrowWriter):
+    """Writes rows of a type on top of a commit."""
+
+    uri: str
+    storage: dict[str, str]
+    base: str
+    branch: str
+    type: NodeType | EdgeType
+    work: Work
+    mode: Mode
+    actor: str | None
+    message: str | None
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Check and write the rows of a task."""
+        lost: list[Violation] = []
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in iterator:
+                lost.extend(losses(self.type, batch))
+                yield batch
+
+        portion = read_batches(self.work, self.type, batches())
+        portion.violations += lost
+        context = TaskContext.get()
+        return Written(0 if context is None else context.partitionId(), portion)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """One commit of what all tasks wrote."""
+        written = sorted((cast(Written, m) for m in messages if m is not None), key=lambda m: m.partition)
+        input_ = Input(Format.DISTRIBUTED, None, None, self.type)
+        request = Request([input_], self.branch, self.mode, actor=self.actor, message=self.message)
+
+        def read(work: Work, request: Request, told: Told, lease: Held) -> tuple[list[Cut], list[Portion]]:
+            return [Cut(input_)] * len(written), [m.portion for m in written]
+
+        graph = open_graph(self.uri, storage_options=self.storage)
+        run_portioned(graph.workspace, graph.view(at=self.base), request, read)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Nothing: Spark also calls this after a commit that succeeded. What is not referred to is garbage."""
+
+
+def writer(place: Place, view: View, branch: str, type_: NodeType | EdgeType, mode: Mode, options: Mapping[str, str]) -> Writer:
+    """A writer on top of the newest commit of a branch."""
+    return Writer(
+        place.uri,
+        dict(place.options),
+        view.snapshot.commit,
+        branch,
+        type_,
+        Work.of(place, view),
+        mode,
+        options.get("actor"),
+        options.get("message"),
+    )
+
+
+def losses(type_: NodeType | EdgeType, batch: pa.RecordBatch) -> Iterator[Violation]:
+    """Values that a property could hold only in part."""
+    for name in batch.schema.names:
+        column, prop = batch.column(name), type_.properties.get(name)
+        if prop is None:
+            continue
+        values = column.flatten() if pa.types.is_list(column.type) else column
+        wrong: pa.Array | None = None
+        if pa.types.is_timestamp(values.type):
+            numbers = values.cast(pa.int64())
+            wrong = pc.not_equal(pc.subtract(numbers, pc.multiply(pc.divide(numbers, 1000), 1000)), 0)
+            said = "has microseconds, and a DateTime holds milliseconds"
+        elif pa.types.is_floating(values.type):
+            wrong = pc.is_nan(values)
+            said = "is NaN, which no property holds; use null for no value"
+        if wrong is None or not pc.any(wrong).as_py():
+            continue
+        for value in values.filter(wrong).slice(0, SHOWN).to_pylist():
+            yield Violation("type", type_.name, f"{type_.name}.{name} {said}: {value}", name, value=value)

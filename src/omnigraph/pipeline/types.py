@@ -1,0 +1,142 @@
+"""Property types as Spark types, both ways and without loss, or refused before any work starts.
+
+    Bool I32 I64 F32 F64 String Date      boolean int bigint float double string date
+    enum                                  string; values are checked when they are written
+    U32                                   bigint
+    U64                                   decimal(20,0)
+    DateTime                              timestamp (its microseconds are whole milliseconds)
+    Vector(n)                             array<float>
+    Blob                                  binary
+    [T]                                   array<T>
+
+A column may be written to a property if every value its Spark type has is one the property's type can hold, or is told of as a
+violation with its row when it is not: `bigint` may go into U32, `double` may not go into F32, which would round it silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import types as st
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.errors import UsageError
+from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.types import PropertyType, Scalar
+
+_SPARK: dict[Scalar, st.DataType] = {
+    Scalar.STRING: st.StringType(),
+    Scalar.BLOB: st.BinaryType(),
+    Scalar.BOOL: st.BooleanType(),
+    Scalar.I32: st.IntegerType(),
+    Scalar.I64: st.LongType(),
+    Scalar.U32: st.LongType(),
+    Scalar.U64: st.DecimalType(20, 0),
+    Scalar.F32: st.FloatType(),
+    Scalar.F64: st.DoubleType(),
+    Scalar.DATE: st.DateType(),
+    Scalar.DATETIME: st.TimestampType(),
+}
+
+_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+
+_WRITABLE: dict[Scalar, tuple[type[st.DataType], ...]] = {
+    Scalar.STRING: (st.StringType, st.CharType, st.VarcharType),
+    Scalar.BLOB: (st.BinaryType,),
+    Scalar.BOOL: (st.BooleanType,),
+    Scalar.I32: _INTEGERS,
+    Scalar.I64: _INTEGERS,
+    Scalar.U32: _INTEGERS,
+    Scalar.U64: _INTEGERS,
+    Scalar.F32: (st.FloatType,),
+    Scalar.F64: (st.FloatType, st.DoubleType),
+    Scalar.DATE: (st.DateType,),
+    Scalar.DATETIME: (st.TimestampType,),
+    Scalar.VECTOR: (st.FloatType,),
+}
+
+
+def spark_type(type_: PropertyType) -> st.DataType:
+    """The Spark type of a property."""
+    if type_.is_vector:
+        return st.ArrayType(st.FloatType(), containsNull=False)
+    scalar = _SPARK[type_.scalar]
+    return st.ArrayType(scalar, containsNull=False) if type_.is_list else scalar
+
+
+def spark_schema(type_: NodeType | EdgeType, columns: Sequence[str] | None = None) -> st.StructType:
+    """The columns of a node or edge type, or some of them, in the order asked for."""
+    fields = {name: st.StructField(name, st.StringType(), nullable=False) for name in _implicit(type_)}
+    for name, prop in sorted(type_.properties.items()):
+        fields[name] = st.StructField(name, spark_type(prop.type), nullable=prop.type.nullable)
+    for name in columns or ():
+        if name not in fields:
+            hint = did_you_mean(name, fields) or f"There are {', '.join(fields)}."
+            raise UsageError(f"{type_.name} has no column `{name}`", hint=hint)
+    return st.StructType([fields[name] for name in (fields if columns is None else dict.fromkeys(columns))])
+
+
+def _implicit(type_: NodeType | EdgeType) -> tuple[str, ...]:
+    return ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
+
+
+def arrow_schema(schema: st.StructType) -> pa.Schema:
+    """How Spark wants to have these columns in Arrow."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Stored columns in the types that Spark wants."""
+    return pa.RecordBatch.from_arrays([_cast(batch.column(f.name), f.type) for f in schema], schema=schema)
+
+
+def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if column.type == wanted:
+        return column
+    if pa.types.is_list(wanted) and pa.types.is_fixed_size_list(column.type):
+        column = column.cast(pa.list_(column.type.value_type))
+    return column.cast(wanted)
+
+
+def check_writable(type_: NodeType | EdgeType, schema: st.StructType) -> None:
+    """Refuse columns that a type does not have, lacks, or cannot hold. All of them at once."""
+    wrong: list[str] = []
+    known = {"id", *type_.properties} | ({"src", "dst", "from", "to"} if isinstance(type_, EdgeType) else set())
+    given = {field.name: field.dataType for field in schema.fields}
+    for name, spark in given.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            wrong.append(f"{type_.name} has no property `{name}`" + (f": {hint}" if hint else ""))
+        elif name in type_.properties:
+            prop = type_.properties[name].type
+            if not _holds(prop, spark) and not isinstance(spark, st.NullType):
+                wanted = spark_type(prop).simpleString()
+                wrong.append(f"{type_.name}.{name} is {prop} and cannot hold {spark.simpleString()}: cast it to {wanted}")
+        elif not isinstance(spark, st.StringType):
+            wrong.append(f"column `{name}` is {spark.simpleString()}: ids are strings")
+    for name, prop_ in type_.properties.items():
+        if name not in given and not prop_.type.nullable:
+            wrong.append(f"column `{name}` is missing, and {type_.name}.{name} must have a value")
+    if isinstance(type_, EdgeType):
+        for spellings in (("src", "from"), ("dst", "to")):
+            if len(given.keys() & set(spellings)) != 1:
+                wrong.append(
+                    f"exactly one of the columns {' and '.join(f'`{s}`' for s in spellings)} names an end of {type_.name}"
+                )
+    if wrong:
+        head = wrong[0] if len(wrong) == 1 else f"{len(wrong)} columns do not fit"
+        raise UsageError(
+            "\n".join([head, *(f"  {line}" for line in wrong if len(wrong) > 1)]), hint="Nothing was read or written."
+        )
+
+
+def _holds(prop: PropertyType, spark: st.DataType) -> bool:
+    if prop.is_list or prop.is_vector:
+        if not isinstance(spark, st.ArrayType):
+            return False
+        spark = spark.elementType
+    if prop.scalar is Scalar.U64 and isinstance(spark, st.DecimalType):
+        return spark.scale == 0
+    return isinstance(spark, _WRITABLE[prop.scalar])

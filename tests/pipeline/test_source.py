@@ -1,0 +1,348 @@
+"""The format `omnigraph`: every type there and back, one commit per frame, filters that mean the same, writes as one commit."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import datasource as sf
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.types import StructType
+
+import omnigraph as og
+from omnigraph import spark as ogs
+from omnigraph.pipeline.java import find_java
+from omnigraph.pipeline.source import OmniGraphSource, Reader, grouped
+from omnigraph.pipeline.types import spark_schema
+from omnigraph.storage.rows import Piece
+
+pytestmark = pytest.mark.slow
+
+SCHEMA = """
+    node Thing {
+        name: String @key
+        b: Bool?  i: I32?  l: I64?  u: U32?  v: U64?  f: F32?  d: F64?  day: Date?  at: DateTime?
+        color: enum(red, blue)?  vec: Vector(3)?  blob: Blob?
+        tags: [String]?  bits: [Bool]?  us: [U32]?  vs: [U64]?  fs: [F32]?  days: [Date]?  ats: [DateTime]?
+    }
+    edge Near: Thing -> Thing { w: F64? }
+"""
+LOW: dict[str, Any] = {
+    "name": "low", "b": False, "i": -(2**31), "l": -(2**63), "u": 0, "v": 0, "f": -1.5, "d": -1e300, "day": "0001-01-01",
+    "at": "0001-01-01T00:00:00.000Z", "color": "blue", "vec": [0, -1, 0.5], "blob": "base64:", "tags": [], "bits": [True, False],
+    "us": [0, 2**32 - 1], "vs": [2**64 - 1, 0], "fs": [0.25], "days": ["1969-12-31"], "ats": ["1969-12-31T23:59:59.999Z"],
+}  # fmt: skip
+HIGH: dict[str, Any] = {
+    "name": "high é\n", "b": True, "i": 2**31 - 1, "l": 2**63 - 1, "u": 2**32 - 1, "v": 2**64 - 1, "f": 0.1, "d": 5e-324,
+    "day": "9999-12-31", "at": "9999-12-31T23:59:59.999Z", "color": "red", "vec": [1, 2, 3], "blob": "base64:AAEC/w==",
+    "tags": ["", "x"], "bits": [], "us": [], "vs": [], "fs": [], "days": [], "ats": [],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[og.Graph]:
+    with og.init(tmp_path_factory.mktemp("source") / "g", schema=SCHEMA, durability="os") as made:
+        middle = [{"name": f"n{n}", "i": n, "l": n, "d": n / 4, "f": n / 2, "u": n, "v": n, "b": n % 2 == 0} for n in range(4)]
+        dated = [{"name": f"d{n}", "day": f"2024-01-0{n}", "at": f"2024-01-0{n}T00:00:00.00{n}Z", "i": -n} for n in range(1, 4)]
+        made.load([{"type": "Thing", "data": row} for row in (LOW, HIGH, {"name": "empty"})])
+        made.load([{"type": "Thing", "data": row} for row in middle])
+        made.load(
+            [{"type": "Thing", "data": row} for row in dated]
+            + [{"edge": "Near", "from": "low", "to": f"d{n}", "data": {"w": n / 2}} for n in range(1, 4)]
+        )
+        yield made
+
+
+def read(spark: SparkSession, graph: og.Graph, type_: str, **options: object) -> DataFrame:
+    reader = spark.read.format("omnigraph").option("graph", graph.store.place.uri).option("type", type_)
+    for name, value in options.items():
+        reader = reader.option(name, str(value))
+    return reader.load()
+
+
+def write(frame: DataFrame, graph: og.Graph, type_: str, save_mode: str = "append", **options: str) -> None:
+    writer = frame.write.format("omnigraph").option("graph", graph.store.place.uri).option("type", type_).mode(save_mode)
+    for name, value in options.items():
+        writer = writer.option(name, value)
+    writer.save()
+
+
+def exported(graph: og.Graph) -> bytes:
+    sink = io.BytesIO()
+    graph.export(sink)
+    return sink.getvalue()
+
+
+def names(frame: DataFrame) -> list[str]:
+    return sorted(row.name for row in frame.select("name").collect())
+
+
+# ── there and back ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_type_comes_back_as_it_was(spark: SparkSession, graph: og.Graph, tmp_path: Path) -> None:
+    with og.init(tmp_path / "copy", schema=SCHEMA, durability="os") as copy:
+        write(read(spark, graph, "Thing"), copy, "Thing")
+        write(read(spark, graph, "Near"), copy, "Near", actor="me", message="edges")
+        assert exported(copy) == exported(graph)
+        edges, things, _ = copy.commits()
+        assert (edges.actor, edges.message, len(edges.changes), len(things.changes)) == ("me", "edges", 1, 1)
+
+
+def test_columns_have_the_types_of_their_properties(spark: SparkSession, graph: og.Graph) -> None:
+    frame = read(spark, graph, "Thing")
+    types = {field.name: field.dataType.simpleString() for field in frame.schema}
+    assert types == types | {
+        "u": "bigint", "v": "decimal(20,0)", "at": "timestamp", "day": "date", "vec": "array<float>", "blob": "binary",
+        "color": "string", "vs": "array<decimal(20,0)>", "us": "array<bigint>", "f": "float",
+    }  # fmt: skip
+    row = frame.where("name = 'low'").select("v", "vs", "blob", "vec").first()
+    assert row is not None
+    assert (row.v, row.vs, row.blob, row.vec) == (Decimal(0), [Decimal(2**64 - 1), Decimal(0)], b"", [0.0, -1.0, 0.5])
+    assert not frame.schema["name"].nullable
+    assert frame.schema["i"].nullable
+
+
+def test_a_frame_stays_at_the_commit_it_was_made_at(spark: SparkSession, tmp_path: Path) -> None:
+    with og.init(tmp_path / "g", schema=SCHEMA, durability="os") as graph:
+        graph.load([{"type": "Thing", "data": {"name": "a"}}])
+        graph.tags.create("v1", graph.commits()[0].id)
+        graph.branches.create("side")
+        frame = read(spark, graph, "Thing")
+        graph.load([{"type": "Thing", "data": {"name": "b"}}])
+        graph.load([{"type": "Thing", "data": {"name": "c"}}], branch="side")
+        assert names(frame) == ["a"]
+        assert names(read(spark, graph, "Thing")) == ["a", "b"]
+        assert names(read(spark, graph, "Thing", branch="side")) == ["a", "c"]
+        assert names(read(spark, graph, "Thing", at="v1")) == ["a"]
+        assert names(read(spark, graph, "Thing", at=graph.commits()[0].id)) == ["a", "b"]
+
+
+def test_some_columns_in_several_tasks(spark: SparkSession, graph: og.Graph) -> None:
+    frame = read(spark, graph, "Near", columns="dst, src", partitions=2)
+    assert frame.columns == ["dst", "src"]
+    assert sorted(tuple(r) for r in frame.collect()) == [(f"d{n}", "low") for n in range(1, 4)]
+    things = read(spark, graph, "Thing", columns="name", partitions=3)
+    assert things.select(F.spark_partition_id()).distinct().count() == 3
+    assert things.count() == 10
+
+
+@pytest.mark.parametrize(("sizes", "least", "groups"), [([], None, []), ([5], 4, [(0,)]), ([1, 1, 1, 1], 2, [(0, 1), (2, 3)]),
+                                                        ([0, 9, 1, 1, 1], 2, [(1,), (2, 3, 4)]), ([3] * 6, None, [tuple(range(6))])])  # fmt: skip
+def test_pieces_are_grouped_by_their_rows(sizes: list[int], least: int | None, groups: list[tuple[int, ...]]) -> None:
+    pieces = [Piece(number, (), None, rows, rows) for number, rows in enumerate(sizes)]
+    assert grouped(pieces, least) == groups
+
+
+# ── filters ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+MOMENT = datetime(2024, 1, 2, 0, 0, 0, 2000, UTC)
+FILTERS: list[tuple[sf.Filter, Callable[[dict[str, Any]], bool | None]]] = [
+    (sf.EqualTo(("i",), 2), lambda r: r["i"] == 2),
+    (sf.EqualNullSafe(("i",), 2), lambda r: r["i"] == 2),
+    (sf.GreaterThan(("i",), 1), lambda r: r["i"] is not None and r["i"] > 1),
+    (sf.GreaterThanOrEqual(("l",), 1), lambda r: r["l"] is not None and r["l"] >= 1),
+    (sf.LessThan(("d",), 0.5), lambda r: r["d"] is not None and r["d"] < 0.5),
+    (sf.LessThanOrEqual(("f",), 0.5), lambda r: r["f"] is not None and r["f"] <= 0.5),
+    (sf.In(("i",), (1, 2, -3)), lambda r: r["i"] in (1, 2, -3)),
+    (sf.Not(sf.In(("i",), (1, 2))), lambda r: r["i"] is not None and r["i"] not in (1, 2)),
+    (sf.Not(sf.EqualTo(("i",), 2)), lambda r: r["i"] is not None and r["i"] != 2),
+    (sf.IsNull(("i",)), lambda r: r["i"] is None),
+    (sf.IsNotNull(("color",)), lambda r: r["color"] is not None),
+    (sf.Not(sf.IsNull(("day",))), lambda r: r["day"] is not None),
+    (sf.EqualTo(("b",), True), lambda r: r["b"] is True),
+    (sf.EqualTo(("name",), "high é\n"), lambda r: r["name"] == "high é\n"),
+    (sf.GreaterThan(("name",), "m"), lambda r: r["name"] > "m"),
+    (sf.EqualTo(("id",), "low"), lambda r: r["id"] == "low"),
+    (sf.In(("color",), ("red", "blue")), lambda r: r["color"] in ("red", "blue")),
+    (sf.EqualTo(("day",), date(2024, 1, 2)), lambda r: r["day"] == date(2024, 1, 2)),
+    (sf.LessThan(("day",), date(2000, 1, 1)), lambda r: r["day"] is not None and r["day"] < date(2000, 1, 1)),
+    (sf.EqualTo(("at",), MOMENT), lambda r: r["at"] == MOMENT),
+    (sf.GreaterThan(("at",), MOMENT), lambda r: r["at"] is not None and r["at"] > MOMENT),
+]
+"""Filters that are taken over, and what they mean."""
+
+LEFT = [
+    sf.StringStartsWith(("name",), "n"),
+    sf.EqualTo(("u",), 1),
+    sf.EqualTo(("v",), Decimal(1)),
+    sf.EqualTo(("d",), 0.0),
+    sf.EqualTo(("d",), float("nan")),
+    sf.EqualTo(("i",), 2**40),
+    sf.EqualTo(("i",), None),
+    sf.Not(sf.EqualNullSafe(("i",), 2)),
+    sf.GreaterThan(("at",), datetime(2024, 1, 2, 0, 0, 0, 1500, UTC)),
+    sf.GreaterThan(("at",), datetime(2024, 1, 2)),
+    sf.IsNull(("vec",)),
+    sf.IsNull(("tags",)),
+    sf.EqualTo(("blob",), b""),
+    sf.EqualTo(("a", "b"), 1),
+]
+"""Filters that Spark has to look at itself."""
+
+
+@pytest.mark.parametrize("number", range(len(FILTERS)))
+def test_a_filter_that_is_taken_over_means_what_spark_means(graph: og.Graph, number: int) -> None:
+    filter_, expected = FILTERS[number]
+    reader = OmniGraphSource({"graph": graph.store.place.uri, "type": "Thing", "pushdown": "true"}).reader(_schema(graph))
+    assert isinstance(reader, Reader)
+    assert list(reader.pushFilters([filter_])) == []
+    found = [batch.column("name") for part in reader.partitions() for batch in reader.read(part)]
+    every = (
+        graph.view().nodes("Thing").stored.table.read(["id", "name", "i", "l", "d", "f", "b", "color", "day", "at"]).to_pylist()
+    )
+    names = sorted(name for column in found for name in column.to_pylist())
+    assert names == sorted(row["name"] for row in every if expected(row))
+    assert 0 < len(names) < len(every)
+
+
+@pytest.mark.parametrize("filter_", LEFT, ids=str)
+def test_a_filter_that_might_mean_something_else_is_left_to_spark(graph: og.Graph, filter_: sf.Filter) -> None:
+    reader = OmniGraphSource({"graph": graph.store.place.uri, "type": "Thing", "pushdown": "true"}).reader(_schema(graph))
+    assert isinstance(reader, Reader)
+    assert list(reader.pushFilters([filter_])) == [filter_]
+    assert reader.where == []
+
+
+def _schema(graph: og.Graph) -> StructType:
+    return spark_schema(graph.view().catalog.nodes["Thing"])
+
+
+def test_a_frame_gives_the_right_rows_however_often_it_is_used(spark: SparkSession, graph: og.Graph) -> None:
+    """Also after a filter was used on it, which Spark 4.3 would remember had it been handed over."""
+    frame = read(spark, graph, "Thing", columns="name,i")
+    assert names(frame.where("i = 2")) == ["n2"]
+    assert frame.count() == 10
+    assert names(frame.where("i = 1").union(frame.where("i = 3"))) == ["n1", "n3"]
+    pushed = ogs.table(graph, "Thing", pushdown=True, spark=spark).where("i = 2 and name > 'a'")
+    plan = pushed._jdf.queryExecution().executedPlan().toString()
+    assert "Filter (" not in plan
+    assert names(pushed) == ["n2"]
+
+
+# ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"type_": "Thin"}, "did you mean `Thing`"),
+        ({"type_": "Thing", "columns": "nam"}, "did you mean `name`"),
+        ({"type_": "Thing", "colums": "name"}, "no option `colums`"),
+        ({"type_": "Thing", "at": "nope"}, "nope"),
+        ({"type_": "Thing", "partitions": "many"}, "`partitions` cannot be `many`"),
+    ],
+)
+def test_what_cannot_be_read_is_said_at_once(spark: SparkSession, graph: og.Graph, options: dict[str, str], said: str) -> None:
+    with pytest.raises((AnalysisException, PySparkException), match=said):
+        read(spark, graph, **options).collect()
+
+
+def test_columns_that_do_not_fit_are_refused_before_any_task(spark: SparkSession, graph: og.Graph) -> None:
+    before = graph.commits()
+    frame = spark.range(1).selectExpr(
+        "'x' as name", "cast(1 as double) as f", "'1' as i", "1 as nam", "array(1.0D) as vec", "1 as id"
+    )
+    with pytest.raises(PySparkException) as error:
+        write(frame.withColumn("boom", F.raise_error(F.lit("a task ran"))), graph, "Thing")
+    text = str(error.value)
+    for said in ("f is F32? and cannot hold double: cast it to float", "i is I32? and cannot hold string", "no property `nam`", "ids are strings",
+                 "vec is Vector(3)? and cannot hold array<double>", "no property `boom`", "6 columns do not fit"):  # fmt: skip
+        assert said in text
+    assert "a task ran" not in text
+    with pytest.raises(PySparkException, match="column `name` is missing"):
+        write(spark.range(1).selectExpr("1 as i"), graph, "Thing")
+    with pytest.raises(PySparkException, match="names an end of Near"):
+        write(spark.range(1).selectExpr("'low' as src"), graph, "Near")
+    assert graph.commits() == before
+
+
+def test_values_that_would_lose_something_are_violations(spark: SparkSession, graph: og.Graph) -> None:
+    before = graph.commits()
+    frame = spark.range(1).selectExpr(
+        "'x' as name", "double('NaN') as d", "timestamp'2024-01-01T00:00:00.000001Z' as at", "bigint(-1) as u",
+        "cast('18446744073709551616' as decimal(20,0)) as v",
+    )  # fmt: skip
+    with pytest.raises(PySparkException) as error:
+        write(frame, graph, "Thing")
+    text = str(error.value)
+    for said in ("Thing.d is NaN", "Thing.at has microseconds", "out of the range of U32", "out of the range of U64"):
+        assert said in text
+    assert graph.commits() == before
+
+
+# ── modes ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_modes(spark: SparkSession, tmp_path: Path) -> None:
+    def rows(graph: og.Graph) -> list[tuple[str, int]]:
+        found = graph.query("query q() { match { $t: Thing } return { $t.name, $t.i } order { $t.name asc } }").rows
+        return [(r["t.name"], r["t.i"]) for r in found]
+
+    with og.init(tmp_path / "g", schema=SCHEMA, durability="os") as graph:
+        frame = spark.range(3).selectExpr("concat('n', id) as name", "int(id) as i").drop("id")
+        write(frame, graph, "Thing")
+        with pytest.raises(PySparkException, match="KeyConflict"):
+            write(frame, graph, "Thing")
+        later = spark.range(2, 4).selectExpr("concat('n', id) as name", "int(id) * 10 as i").drop("id")
+        write(later, graph, "Thing", mode="merge")
+        assert rows(graph) == [("n0", 0), ("n1", 1), ("n2", 20), ("n3", 30)]
+        write(later, graph, "Thing", "overwrite")
+        assert rows(graph) == [("n2", 20), ("n3", 30)]
+        with pytest.raises(PySparkException, match="target `n9` not found in Thing"):
+            write(spark.range(1).selectExpr("'n2' as src", "'n9' as dst"), graph, "Near")
+        assert [c.operation for c in graph.commits()] == ["load", "load", "load", "init"]
+        assert graph.verify(deep=True).ok
+
+
+# ── the protocol, without Spark ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_write_and_somebody_elses_write_both_count(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g", schema=SCHEMA, durability="os") as graph:
+        source = OmniGraphSource({"graph": str(tmp_path / "g"), "type": "Thing"})
+        type_ = graph.view().catalog.nodes["Thing"]
+        writer = source.writer(spark_schema(type_, ["name", "i"]), overwrite=False)
+        parts: list[WriterCommitMessage | None] = [
+            writer.write(iter([pa.record_batch({"name": [f"t{n}"], "i": pa.array([n], pa.int32())})])) for n in range(3)
+        ]
+        again = writer.write(iter([pa.record_batch({"name": ["t0"], "i": pa.array([0], pa.int32())})]))
+        assert again is not parts[0]  # a second attempt of a task: its files are never referred to
+        graph.mutate('query q() { insert Thing { name: "other" } }')
+        writer.commit(parts)
+        assert graph.stats().types[0].rows == 4
+        writer.abort(parts)  # Spark does so when it lost the answer of a commit
+        assert graph.verify(deep=True).ok
+        assert graph.stats().types[0].rows == 4
+        graph.mutate('query q() { insert Thing { name: "t9" } }')
+        late = source.writer(spark_schema(type_, ["name"]), overwrite=False)
+        part = late.write(iter([pa.record_batch({"name": ["t10"]})]))
+        graph.mutate('query q() { insert Thing { name: "t10" } }')
+        with pytest.raises(og.KeyConflict):
+            late.commit([part])
+
+
+def test_foreign_sessions_are_told_of_the_format(graph: og.Graph) -> None:
+    """A session that somebody else made, with Spark's own settings, in a process of its own."""
+    code = (
+        "from pyspark.sql import SparkSession; from omnigraph import spark as ogs\n"
+        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
+        "ogs.register(spark)\n"
+        f"frame = spark.read.format('omnigraph').option('graph', {graph.store.place.uri!r}).option('type', 'Thing').load()\n"
+        "print(frame.count(), frame.where('i = 2').count())"
+    )
+    environment = {**os.environ, "JAVA_HOME": find_java().home}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["10", "1"], ran.stderr[-2000:]
