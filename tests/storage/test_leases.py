@@ -33,7 +33,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgingGraph:
 def written(store: GraphStore, *, ago: timedelta = timedelta(0)) -> WrittenRows:
     """Rows in files nobody refers to yet, begun some time ago."""
     handle = store.tables.open(store.snapshot().tables[PEOPLE])
-    return replace(handle.write(rows(late=1)), since=time.time() - ago.total_seconds())
+    return replace(handle.store(rows(late=1)), since=time.time() - ago.total_seconds())
 
 
 def publish(store: GraphStore, rows: WrittenRows, lease: Held | None = None) -> None:
@@ -63,6 +63,16 @@ def test_so_is_maintenance(tmp_path: Path) -> None:
     plan = PublishPlan(OpClass.MAINTENANCE, "x", snapshot.commit, replacements=(Replacement(PEOPLE, state.pin, old),))
     with pytest.raises(ConflictError, match="may have been reclaimed"):
         store.publish(MAIN, plan)
+
+
+def test_so_are_tables_that_were_made_long_ago(tmp_path: Path) -> None:
+    store = new_graph(tmp_path)
+    since = time.time() - GRACE.total_seconds()
+    created = store.create_tables([NewTable("node:9-9", "nodes/9-9", SCHEMA)])
+    plan = PublishPlan(OpClass.LOGICAL, "schema", store.snapshot().commit, creates=created, created_since=since)
+    with pytest.raises(ConflictError, match="may have been reclaimed"):
+        store.publish(MAIN, plan)
+    assert "node:9-9" not in store.snapshot().tables
 
 
 def test_with_a_lease_a_write_may_take_hours_and_reclaim_waits_for_it(graph: AgingGraph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_the_state_at_any_moment_of_the_window_stays(graph: AgingGraph) -> None:
 def test_without_a_policy_all_history_stays_and_garbage_goes(graph: AgingGraph) -> None:
     commits = some_commits(graph, 4)
     table = graph.store.tables.open(graph.store.snapshot().tables[PEOPLE])
-    lost = table.write(rows(lost=1))
+    lost = table.store(rows(lost=1))
     assert set(lost.unsynced) <= graph.files()
     graph.pass_time()
     report = graph.reclaim()

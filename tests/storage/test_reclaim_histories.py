@@ -122,7 +122,7 @@ class History:
         elif choice < 0.86:
             self.tag()
         elif choice < 0.9:
-            self.store.tables.open(self.store.snapshot(name).tables[PEOPLE]).write(rows(lost=1))
+            self.store.tables.open(self.store.snapshot(name).tables[PEOPLE]).store(rows(lost=1))
         else:
             self.graph.pass_time(self.rng.choice([0.3, 0.7, 2.0, 5.0]) * GRACE)
         self.graph.catch_up()

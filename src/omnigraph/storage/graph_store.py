@@ -28,7 +28,7 @@ from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.leases import Held, holding
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
 from omnigraph.storage.manifest import Head, Manifest, ManifestState, SchemaDocument
-from omnigraph.storage.place import Place
+from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.plan import PublishPlan
 from omnigraph.storage.publisher import Publisher, Revalidate
 from omnigraph.storage.reclaimed import reclaimed
@@ -104,7 +104,7 @@ class GraphStore:
         )
         incarnation = store._ids.next()
         store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, schema, [commit])
-        store._put_ref(Ref(MAIN, incarnation))
+        place.put_new(_ref_path(MAIN), msgspec.json.encode(Ref(MAIN, incarnation)))
         return store
 
     @classmethod
@@ -159,19 +159,21 @@ class GraphStore:
 
     def branches(self) -> list[str]:
         """Names of the live branches, sorted. One listing."""
-        return sorted(unquote(o.path.rpartition("/")[2]) for o in self.place.names(REFS))
+        return _branch_names(self.place.names(REFS))
 
     def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
         """A branch that starts where another branch is, or at a commit. Costs the same whatever the size of the graph."""
         self.require_writable()
-        live = self.branches()
+        refs = self.place.objects(REFS)
+        live = _branch_names(o for o in refs if not self.place.is_removed(o))
         check_branch_name(name, live)
         parent, state = self._branch_point(at, live)
         incarnation = self._ids.next()
         self._manifest(incarnation).create(state.head, state.tables.values())
         ref = Ref(name, incarnation, parent, state.head.commit)
+        removed = next((o for o in refs if o.path == _ref_path(name)), None)
         try:
-            self._put_ref(ref)
+            self.place.put_new(_ref_path(name), msgspec.json.encode(ref), removed)
         except AlreadyExists:
             raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
         if at not in live:  # a head cannot be reclaimed while a branch is made of it, an older commit can
@@ -214,9 +216,6 @@ class GraphStore:
         self.place.remove(_ref_path(name), said)
         with self._lock:
             self._refs.pop(name, None)
-
-    def _put_ref(self, ref: Ref) -> None:
-        self.place.put_new(_ref_path(ref.branch), msgspec.json.encode(ref))
 
     # ── tags ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -439,6 +438,10 @@ class GraphStore:
 
 def _ref_path(branch: str) -> str:
     return f"{REFS}/{quote(branch, safe='')}"
+
+
+def _branch_names(refs: Iterable[StoredObject]) -> list[str]:
+    return sorted(unquote(ref.path.rpartition("/")[2]) for ref in refs)
 
 
 def _tag_path(tag: str) -> str:

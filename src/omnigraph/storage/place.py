@@ -55,6 +55,8 @@ class StoredObject:
     size: int
     modified: float
     """Seconds since the epoch."""
+    version: str | None = None
+    """What an object store calls this version of it."""
 
 
 @dataclass(frozen=True)
@@ -103,22 +105,31 @@ class Place:
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put_new(self, path: str, data: bytes) -> None:
-        """Create an object; `AlreadyExists` if there is one. Exactly one of several callers wins."""
+    def put_new(self, path: str, data: bytes, removed: StoredObject | None = None) -> None:
+        """Create an object; `AlreadyExists` if there is one. Exactly one of several callers wins.
+
+        `removed` is what a listing said of one of that name that was removed: knowing it saves two requests.
+        """
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
+        def put_over(version: str) -> None:
+            try:
+                obstore.put(self._store(), path, data, mode={"e_tag": version})
+            except PreconditionError:
+                raise AlreadyExists(f"{path} exists already") from None
+
         def put() -> None:
+            if removed is not None and removed.version is not None:
+                put_over(removed.version)
+                return
             try:
                 obstore.put(self._store(), path, data, mode="create")
             except AlreadyExistsError:
                 found = None if self.is_local else obstore.head(self._store(), path)
                 if found is None or found["size"] > 0 or found["e_tag"] is None:
                     raise AlreadyExists(f"{path} exists already") from None
-                try:  # one that was removed
-                    obstore.put(self._store(), path, data, mode={"e_tag": found["e_tag"]})
-                except PreconditionError:
-                    raise AlreadyExists(f"{path} exists already") from None
+                put_over(found["e_tag"])
 
         with translated(f"put {path}"):
             self.effects.run(Call.PUT_NEW, put)
@@ -244,7 +255,7 @@ class Place:
             return []
         with translated(f"list {prefix}"):
             found = [
-                StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp())
+                StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp(), meta["e_tag"])
                 for chunk in obstore.list(self._store(), prefix=prefix)
                 for meta in chunk
             ]
@@ -252,7 +263,11 @@ class Place:
 
     def names(self, prefix: str) -> list[StoredObject]:
         """The objects below a prefix that are not removed."""
-        return [o for o in self.objects(prefix) if self.is_local or o.size > 0]
+        return [o for o in self.objects(prefix) if not self.is_removed(o)]
+
+    def is_removed(self, found: StoredObject) -> bool:
+        """Whether an object counts as absent."""
+        return not self.is_local and found.size == 0
 
     def _store(self) -> ObjectStore:
         cached: ObjectStore | None = self.__dict__.get("_cached_store")

@@ -54,6 +54,8 @@ class PublishPlan:
     changes: tuple[PlannedChange, ...] = ()
     replacements: tuple[Replacement, ...] = ()
     creates: tuple[TableState, ...] = ()
+    created_since: float = inf
+    """When the first of these was made, in seconds since the epoch; says nothing of tables that another branch has."""
     drops: tuple[str, ...] = ()
     read_set: frozenset[str] = field(default=frozenset())
     expected_head: str | None = None
@@ -75,7 +77,9 @@ class PublishPlan:
     def since(self) -> float:
         """When the first of its files was begun."""
         written = (c.change.written for c in self.changes if not isinstance(c.change, Delete))
-        return min((*(w.since for w in written if w.rows), *(r.applied.since for r in self.replacements)), default=inf)
+        return min(
+            (*(w.since for w in written if w.fragments), *(r.applied.since for r in self.replacements), self.created_since)
+        )
 
     def __post_init__(self) -> None:
         touched = [c.table for c in self.changes] + [r.table for r in self.replacements] + [c.table for c in self.creates]

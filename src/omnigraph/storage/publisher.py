@@ -56,7 +56,7 @@ from omnigraph.storage.manifest import TAIL_COMMITS, Manifest, ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
 from omnigraph.storage.rewrites import FOLD_FRAGMENTS, fold_small_fragments
 from omnigraph.storage.tables import Tables, unchanged
-from omnigraph.storage.turns import turn
+from omnigraph.storage.turns import Turns
 
 ATTEMPTS = 200
 """Most swaps tried for one batch before giving up; with backoff that is about a minute of losing."""
@@ -97,6 +97,7 @@ class Publisher:
         self._tables = tables
         self._ids = ids
         self._clock = clock
+        self._turns = Turns(manifest.folder)
         self._lock = Lock()
         self._complete = Condition(self._lock)
         """Everybody whom the leader waits for is in the queue."""
@@ -152,7 +153,7 @@ class Publisher:
                 self._last_threads = frozenset(w.thread for w in batch)
             begun = time.monotonic()
             try:
-                with turn(self.manifest.folder):
+                with self._turns.turn():
                     self._publish_batch(batch)
             except Exception as error:
                 _fail(batch, error)
@@ -185,6 +186,7 @@ class Publisher:
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt, 10))))
+                self._turns.wait()
             head = self._head(batch) if attempt == 0 else self.manifest.load()
             if doubtful:
                 batch = self._settle(batch)

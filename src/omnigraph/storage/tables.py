@@ -161,8 +161,7 @@ class Tables:
         """Rows in data files; those that are in none are put there, with the columns they were written for."""
         if written.unstored is None:
             return written
-        handle = self.open(replace(table, pin=written.unstored.pin))
-        return replace(handle.store(written.unstored.rows), since=written.since)
+        return self.open(replace(table, pin=written.unstored.pin)).store(written.unstored.rows)
 
     def apply(self, base: TableState, change: Change) -> Applied:
         """The table with a change on top of a pinned version. Nothing visible moves."""
