@@ -113,11 +113,12 @@ def _suspects(spark: SparkSession, asked: Question) -> DataFrame:
 
 
 def _counted(new: DataFrame, old: DataFrame, low: int, high: int | None) -> DataFrame:
-    counts = new.union(old).distinct().groupBy("value").count()
-    wrong = sf.col("count") < low
+    own = new.groupBy("value").agg(sf.count("entity").alias("own"), sf.count_distinct("entity").alias("distinct"))
+    every = new.union(old).distinct().groupBy("value").agg(sf.count("entity").alias("every"))
+    wrong = sf.col("every") < low
     if high is not None:
-        wrong = wrong | (sf.col("count") > high)
-    return counts.where(wrong).select("value").join(new.select("value"), "value", "left_semi")
+        wrong = wrong | (sf.col("every") + sf.col("own") - sf.col("distinct") > high)
+    return own.join(every, "value").where(wrong).select("value")
 
 
 def _frame(spark: SparkSession, sources: Sequence[Values]) -> DataFrame:

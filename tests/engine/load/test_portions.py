@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from tests.engine.load.loading import EVERYTHING, exported, graph, written
 
@@ -161,6 +161,9 @@ edge Knows: A -> A
 edge Owns: A -> B @card(1..2) { rank: I32? @unique }
 """
 
+TWICE: list[object] = [{"edge": "Owns", "from": "a1", "to": "b0", "data": data} for data in ({}, {"id": "o1"}, {"id": "o1"})]
+"""An id given twice is a mistake, and both rows count."""
+
 few = st.integers(0, 4)
 related = st.one_of(
     st.builds(lambda n, c: {"type": "A", "data": {"name": f"a{n}", "code": c}}, few, st.none() | few),
@@ -188,7 +191,8 @@ related = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.generate])
+@example(before=[], loaded=TWICE, mode="append", buckets=1)
 @given(
     before=st.lists(related, max_size=6),
     loaded=st.lists(related, min_size=1, max_size=14),

@@ -201,12 +201,14 @@ def _answer(asked: Question, new: pa.Table, old: pa.Table, bucket: Bucket) -> pa
 
 
 def _counted(new: pa.Table, old: pa.Table, low: int, high: int | None) -> pa.Array:
-    """New values that fewer or more entities have than may be."""
+    """New values that fewer or more entities have than may be. An entity of two new rows counts as one, and as two."""
+    own = new.group_by("value", use_threads=False).aggregate([("entity", "count"), ("entity", "count_distinct")])
     pairs = pa.concat_tables([new, old]).group_by(["value", "entity"], use_threads=False).aggregate([])
-    counted = pc.value_counts(whole(pairs["value"]))
-    values, counts = counted.field("values"), counted.field("counts")
-    wrong = pc.less(counts, low)
+    every = pairs.group_by("value", use_threads=False).aggregate([("entity", "count")]).rename_columns(["value", "every"])
+    counts = own.join(every, "value", join_type="inner", use_threads=False)
+    least = counts["every"]
+    wrong = pc.less(least, low)
     if high is not None:
-        wrong = pc.or_(wrong, pc.greater(counts, high))
-    found = values.filter(wrong)
-    return found.filter(pc.is_in(found, value_set=whole(new["value"])))
+        most = pc.add(least, pc.subtract(counts["entity_count"], counts["entity_count_distinct"]))
+        wrong = pc.or_(wrong, pc.greater(most, high))
+    return whole(counts["value"].filter(wrong))
