@@ -20,6 +20,7 @@ from omnigraph.language.gq import grammar as gq_grammar
 from omnigraph.language.lint import LINT_CODES
 from omnigraph.language.pg import grammar as pg_grammar
 from omnigraph.model import limits
+from omnigraph.surfaces.cli import settings
 from omnigraph.surfaces.cli.main import cli
 
 DOCS = Path(__file__).parent
@@ -42,6 +43,7 @@ def pages() -> dict[str, str]:
         "reference/limits.md": _limits(),
         "reference/lint.md": lint,
         "reference/migration.md": _migration(),
+        "reference/settings.md": _settings(),
         "reference/problems.md": _table("Problems in a text", problems, ("code", "meaning"), SCHEMA_RULES.items()),
         "reference/typing-rules.md": _table("Typing rules", typing, ("rule", "what it asks"), TYPING_RULES.items()),
         "internals/benchmarks.md": _benchmarks(),
@@ -59,6 +61,7 @@ def _index() -> str:
         "lint.md": "lint codes",
         "migration.md": "codes of schema changes",
         "limits.md": "every limit",
+        "settings.md": "every setting and environment variable",
     }
     return _page("Reference", "\n".join(f"* [{what}]({page})" for page, what in entries.items()))
 
@@ -144,6 +147,23 @@ def _limits() -> str:
             assert isinstance(after.value, ast.Constant)
             rows.append((f"`{item.target.id}`", f"{getattr(limits, item.target.id):,}", str(after.value.value)))
     return _page("Limits", _rows(("limit", "value", "of what"), rows))
+
+
+def _settings() -> str:
+    keys: list[tuple[str, ...]] = [(f"`{key}`", what) for key, what in settings.KEYS.items()]
+    variables: list[tuple[str, ...]] = [(f"`{name}`", what) for name, what in settings.ENVIRONMENT.items()]
+    example = inspect.cleandoc(settings.__doc__ or "").split("\n\n")[2]
+    lines = "\n".join(line[4:] if line.startswith("    ") else line for line in example.splitlines())
+    parts = [
+        "Settings of a person stand in `config.yaml` in the folder `~/.omnigraph`, or in the one that `OMNIGRAPH_HOME` names. "
+        "`omnigraph config show` shows them, `omnigraph config set KEY VALUE` changes them. "
+        "What is given on the command line comes first.",
+        f"```text\n{lines}\n```",
+        _rows(("key of `config.yaml`", "meaning"), keys),
+        "## Environment variables",
+        _rows(("variable", "meaning"), variables),
+    ]
+    return _page("Settings", "\n\n".join(parts))
 
 
 def _migration() -> str:

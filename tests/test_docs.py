@@ -7,18 +7,23 @@ What is done with a block depends on its language:
     python    executed, in one namespace and one empty folder per page
     console   lines after `$ ` are run in a folder holding the page's files and those beside the page; what follows must be their
               output, word for word, except that the output may go on after the last line shown
-    sh, text  not run; `sh` may only hold make commands
+    sh, text  not run; `sh` may only hold make commands; `text file=x` saves it
+
+Commands that need no shell are run in the test's own process.
 """
 
 from __future__ import annotations
 
 import doctest
 import importlib.util
+import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +35,8 @@ from omnigraph.catalog.check import check
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.errors import LanguageError
 from omnigraph.language import Source, parse_queries
+from omnigraph.surfaces.cli import settings
+from omnigraph.surfaces.cli.main import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
@@ -68,11 +75,11 @@ def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
             case "python":
                 exec(compile(block.text, place, "exec"), namespace)
             case "console":
-                _console(block, place, tmp_path)
+                _console(block, place, tmp_path, monkeypatch)
             case "sh":
                 assert all(line.split("#")[0].split()[0] == "make" for line in block.text.splitlines() if line.strip()), place
             case "text":
-                pass
+                _save(block, tmp_path)
             case other:
                 pytest.fail(f"{place}: nobody knows how to run a `{other}` block")
 
@@ -97,13 +104,32 @@ def _save(block: Block, folder: Path) -> None:
         (folder / block.options.removeprefix("file=")).write_text(block.text)
 
 
-def _console(block: Block, place: str, folder: Path) -> None:
+def _console(block: Block, place: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(folder / ".omnigraph"))
     for session in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = session.partition("\n")
-        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
-        script = f"set -o pipefail; exec 2>&1; {command}"
-        result = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert result.stdout.startswith(expected.rstrip("\n")), f"{place}: {command}\n{result.stdout}"
+        shown = _by_us(command) if _is_plain(command) else _by_a_shell(command, folder)
+        assert shown.startswith(expected.rstrip("\n")), f"{place}: {command}\n{shown}"
+
+
+def _is_plain(command: str) -> bool:
+    """Whether nothing is in it that only a shell knows."""
+    return command.startswith("omnigraph ") and not set(re.sub(r"'[^']*'", "", command)) & set('|&;<>$`*"\\')
+
+
+def _by_us(command: str) -> str:
+    """What the command shows, without a process for it: pages have many of them."""
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with redirect_stdout(screen), redirect_stderr(screen):
+        run(shlex.split(command)[1:])
+    return screen.buffer.getvalue().decode()
+
+
+def _by_a_shell(command: str, folder: Path) -> str:
+    script = f"set -o pipefail; exec 2>&1; {command}"
+    return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -133,6 +159,25 @@ def test_the_reference_is_what_the_code_says() -> None:
     spec.loader.exec_module(generate)
     for name, text in generate.pages().items():
         assert (ROOT / "docs" / name).read_text() == text, f"docs/{name}: run `make docs`"
+
+
+def test_every_setting_and_variable_is_documented() -> None:
+    """Whatever the code reads of the environment is in the reference, and so is every key of `config.yaml`."""
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    named = set(
+        re.findall(r"""["']((?:OMNIGRAPH|AWS)_[A-Z0-9_]+)["']""", "".join(p.read_text() for p in (ROOT / "src").rglob("*.py")))
+    )
+    assert "OMNIGRAPH_HOME" in named
+    assert sorted(name for name in named if f"`{name}`" not in page) == []
+    assert [key for key in settings.KEYS if f"`{key}`" not in page] == []
+
+
+def test_every_error_code_is_documented() -> None:
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    codes = re.findall(r'^    code = "([a-z_]+)"', (ROOT / "src" / "omnigraph" / "errors.py").read_text(), flags=re.MULTILINE)
+    leaves = [code for code in codes if re.search(rf"[├└]── \w+ +{code} ", omnigraph.errors.__doc__ or "")]
+    assert len(leaves) > 20
+    assert [code for code in leaves if f"`{code}`" not in page] == []
 
 
 def test_the_docstring_of_the_package_runs() -> None:

@@ -41,6 +41,7 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "OMNIGRAPH_PROFILE": "the profile that is meant when `--profile` is not given",
     "OMNIGRAPH_EMBEDDINGS_MOCK": "`1`: made-up vectors instead of a provider, the same for the same text everywhere",
     "OMNIGRAPH_EMBED_MODEL": "name of the embedding model that vectors are made with",
+    "JAVA_HOME": "the Java that Spark runs on; without it one is found, or the one of the `spark` extra is used",
     "NO_COLOR": "set: no colour, whatever the terminal",
     "AWS_ACCESS_KEY_ID": "S3: access key",
     "AWS_SECRET_ACCESS_KEY": "S3: secret key",
