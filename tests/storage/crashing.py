@@ -231,7 +231,7 @@ def _later(store: GraphStore) -> GraphStore:
 
 
 def _group(store: GraphStore) -> None:
-    """Two inserts that share a swap: the versions of both are made side by side."""
+    """Two inserts that share a swap, a data file, and all but a small part of their versions."""
     snapshot = store.snapshot()
     handle = store.tables.open(snapshot.tables[PEOPLE])
     changes = [PlannedChange(PEOPLE, Append(handle.write(rows(**{key: 1})), (key,))) for key in ("g", "h")]

@@ -81,12 +81,6 @@ class Course:
     visible: int
     """Number of the call that makes it visible."""
 
-    @property
-    def telling(self) -> list[int]:
-        """Numbers of the calls to try. Of a long row of equal ones, as a reclaim makes them, every fifth; one test takes more."""
-        numbered = enumerate(self.calls, 1)
-        return [n for n, call in numbered if n % 5 == 0 or self.calls[n - 2 : n + 1] != [call] * 3]
-
 
 Courses = Callable[[str], Course]
 
@@ -156,7 +150,7 @@ def test_a_process_killed_at_any_durable_call_leaves_the_old_graph_or_the_new_on
     # Between two calls nothing reaches the store, and a sync changes no file: see a test below. So "before the n-th call" is "after
     # the one before it", and is tried for those that make something visible; syncs are left out.
     calls = course.calls
-    cases = [(n, Moment.AFTER) for n in course.telling if calls[n - 1] is not Call.SYNC]
+    cases = [(n, Moment.AFTER) for n, call in enumerate(calls, 1) if call is not Call.SYNC]
     cases += [(n, Moment.BEFORE) for n, call in enumerate(calls, 1) if call in TURNING]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for outcome in [pool.submit(case, *c) for c in cases]:
@@ -168,7 +162,7 @@ def test_a_long_operation_that_dies_at_any_call_is_finished_by_the_next_one(name
     course = courses(name)
     done = copied(course.template, folder / "done")
     perform(name, place(done))
-    for number in range(1, len(course.calls) + 1, 2):
+    for number in range(1, len(course.calls) + 1):
         graph = copied(course.template, folder / f"{number}")
         with pytest.raises(Died):
             perform(name, place(graph, durability=Durability.FULL, effects=Striking(number, Moment.AFTER, die)))
@@ -246,8 +240,7 @@ def test_a_call_that_fails_once_leaves_the_old_graph_or_the_new_one_and_a_store_
     name: str, moment: Moment, fault: Callable[[], None], courses: Courses, folder: Path
 ) -> None:
     course = courses(name)
-    for number in course.telling:
-        call = course.calls[number - 1]
+    for number, call in enumerate(course.calls, 1):
         graph = copied(course.template, folder / f"{number}")
         effects = Striking(number, moment, fault)
         failed = False

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.storage.crashing import Died, Moment, Striking, die
+from tests.storage.crashing import ROOT, Counting, Died, Moment, Striking, die
 from tests.storage.kept import DOCUMENT, EXPECTED, FIXTURES, INDEXES, OPERATIONS, PEOPLE, PERSON, build, rows_of
 
 from omnigraph.errors import UnsupportedFormat
 from omnigraph.storage import format as formats
 from omnigraph.storage.changes import Append
+from omnigraph.storage.effects import Call
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.place import Durability, Place
@@ -104,6 +108,40 @@ def test_a_graph_of_an_older_format_is_refused_until_it_is_migrated(old: tuple[P
     store.publish(MAIN, PublishPlan(OpClass.LOGICAL, "nothing", store.snapshot().commit))
     assert verify(GraphStore.open(place), deep=True).problems == ()
     assert formats.migrate(place) == 0
+
+
+MIGRATING = """
+import sys
+from omnigraph.storage import format as formats
+from omnigraph.storage.place import Place
+from tests.storage.crashing import Moment, Striking, kill_this_process
+
+formats.CURRENT += 2
+formats.MIGRATIONS = dict.fromkeys((1, 2), lambda place, location: None)
+formats.migrate(Place.at(sys.argv[1], effects=Striking(int(sys.argv[2]), Moment.AFTER, kill_this_process)))
+"""
+"""A process that is killed after the n-th durable call of a migration."""
+
+
+@pytest.mark.slow
+def test_a_migration_whose_process_is_killed_at_any_durable_call_is_finished_by_the_next(
+    old: tuple[Place, list[tuple[int, str]]], tmp_path: Path
+) -> None:
+    place, _ = old
+    shutil.copytree(place.uri, tmp_path / "counted")
+    counting = Counting()
+    steps = formats.migrate(Place.at(str(tmp_path / "counted"), effects=counting))
+    assert counting.calls == [Call.STAMP, Call.SYNC] * steps
+    for number in range(1, len(counting.calls) + 1):
+        graph = Place.at(str(tmp_path / f"killed-{number}"), durability=Durability.OS)
+        shutil.copytree(place.uri, graph.uri)
+        child = subprocess.run([sys.executable, "-c", MIGRATING, graph.uri, str(number)], cwd=ROOT, check=False)
+        assert child.returncode == -signal.SIGKILL
+        assert formats.migrate(graph) == steps - (number + 1) // 2
+        store = GraphStore.open(graph)
+        assert {at: {t: rows_of(store, at, t) for t in tables} for at, tables in EXPECTED.items()} == EXPECTED
+        assert verify(store, deep=True).problems == ()
+        store.publish(MAIN, PublishPlan(OpClass.LOGICAL, "nothing", store.snapshot().commit))
 
 
 def test_a_migration_that_died_is_finished_by_the_next(old: tuple[Place, list[tuple[int, str]]]) -> None:
