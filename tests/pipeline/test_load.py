@@ -22,6 +22,7 @@ import omnigraph as og
 from omnigraph.engine.load import portions
 from omnigraph.engine.load.progress import Progress, Stage
 from omnigraph.pipeline.load import load, on
+from omnigraph.pipeline.report import report
 from omnigraph.storage.lineage import Commit, OpClass
 
 pytestmark = pytest.mark.slow
@@ -181,3 +182,48 @@ def test_object_stores(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
         assert counts(there)["Counted"] == 2
         with pytest.raises(og.NotFound, match="no file"):
             there.load(f"s3://{BUCKET}/night.jsonl", engine=on(spark))
+
+
+def test_what_is_wrong_is_a_data_frame(spark: SparkSession, tmp_path: Path) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    path = written(tmp_path / "bad.jsonl", records(60, 2, dirty=0.2))
+    with pytest.raises(og.ValidationError) as raised:
+        load(g, path, spark=spark)
+    frame = report(raised.value, spark)
+    assert frame.count() == len(raised.value.violations)
+    counted = {row["rule"]: row["count"] for row in frame.groupBy("rule").count().collect()}
+    kinds = ", ".join(f"{rule} {number}" for rule, number in sorted(counted.items()))
+    assert str(raised.value).splitlines()[0] == f"{frame.count()} violations ({kinds})"
+    first = frame.orderBy("line").first()
+    assert first is not None
+    assert (first["file"], first["line"] > 0) == (str(path), True)
+
+
+@pytest.mark.usefixtures("small_cuts")
+def test_quarantine_loads_the_good_and_writes_the_bad_beside(spark: SparkSession, tmp_path: Path) -> None:
+    g, clean = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
+    good = [*records(60, 2)]
+    bad: list[Any] = [
+        "nonsense",
+        {"type": "Thing", "data": {"name": "bad1", "i32": 1000}},
+        {"type": "Plain", "data": {"id": "bad2"}},
+        {"edge": "Near", "from": "t0", "to": "bad1"},
+        {"edge": "Owns", "from": "t3", "to": "p3"},
+        {"type": "Thing", "data": {"name": "t1"}},
+        {"type": "Thing", "data": {"name": "bad3", "i64": 7}},
+        {"edge": "Near", "from": "bad3", "to": "t0"},
+    ]
+    path = written(tmp_path / "mixed.jsonl", [*good, *bad])
+    result = load(g, path, spark=spark, mode="append", quarantine=tmp_path / "bad.jsonl")
+    clean.load(good, mode="append")
+    assert comparable(g) == comparable(clean)
+    assert result.quarantined == len(bad)
+    assert last(g).operation == "load"
+    told = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert {t["line"] for t in told} == set(range(len(good) + 1, len(good) + len(bad) + 1))
+    assert {t["rule"] for t in told} == {"json", "range", "required", "endpoint", "cardinality", "unique"}
+    assert next(t for t in told if t["rule"] == "json")["record"] == "nonsense"
+    assert g.verify(deep=True).problems == ()
+    (tmp_path / "Pair.parquet").write_bytes(b"not parquet")
+    with pytest.raises(og.ValidationError, match="cannot be read"):
+        load(g, tmp_path / "Pair.parquet", spark=spark, quarantine=tmp_path / "bad.jsonl")

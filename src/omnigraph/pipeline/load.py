@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
 import pyarrow as pa
@@ -61,14 +63,17 @@ def load(
     *,
     spark: SparkSession | None = None,
     checks: ChecksName = "auto",
+    quarantine: str | Path | None = None,
     **options: Unpack[Options],
 ) -> LoadResult:
     """Load files or frames by Spark, as one commit: `load(g, {"Person": people, "Knows": knows}, mode="merge", branch="etl")`.
 
     What `g.load` does, with its options; on a session of your own if you give one. `checks` says who asks the rules about sets of
-    rows: the driver, tasks, or joins of Spark; unless told, it follows from the number of rows.
+    rows: the driver, tasks, or joins of Spark; unless told, it follows from the number of rows. With `quarantine`, a path, rows
+    that break a rule are left out and written down there, and the rest is loaded.
     """
-    return graph.load(source, engine=partial(run, spark=spark, checks=checks), **options)
+    beside = None if quarantine is None else str(quarantine)
+    return graph.load(source, engine=partial(run, spark=spark, checks=checks, quarantine=beside), **options)
 
 
 def on(spark: SparkSession, checks: ChecksName = "auto") -> Runner:
@@ -82,9 +87,10 @@ def run(
     request: Request,
     spark: SparkSession | None = None,
     checks: ChecksName = "auto",
+    quarantine: str | None = None,
 ) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
-    spark = spark or _session_of(request)
+    spark, request = spark or _session_of(request), replace(request, quarantine=quarantine)
     return run_portioned(workspace, view, request, partial(_read, spark), checks_by(spark, checks))
 
 

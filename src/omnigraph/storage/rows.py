@@ -25,6 +25,8 @@ from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.names import deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
 
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
 SCANNED_IMAGES = 8_192
 """Complete rows that are read at a time."""
 
@@ -181,3 +183,30 @@ def columns_of_written(table: Table, state: TableState, written: WrittenRows, co
     if handle is None:
         return pa.schema([table.schema.field(name) for name in columns]).empty_table()
     return read_pieces(handle, pieces(handle), columns)
+
+
+def written_without(table: Table, state: TableState, written: WrittenRows, keep: Mask, schema: pa.Schema) -> WrittenRows:
+    """Only some of the rows that were written. Files that lose a row are written again, the others are used as they are."""
+    kept: list[WrittenRows] = []
+    at = 0
+    for fragment in written.fragments:
+        one = WrittenRows((fragment,), fragment.physical_rows, (), written.since)
+        mask = keep[at : at + one.rows]
+        at += one.rows
+        if mask.all():
+            kept.append(one)
+        elif mask.any():
+            kept.append(table.write(pa.RecordBatchReader.from_batches(schema, _filtered(table, state, one, mask, schema))))
+    return WrittenRows(
+        tuple(f for part in kept for f in part.fragments),
+        sum(part.rows for part in kept),
+        (*written.unsynced, *(f for part in kept for f in part.unsynced)),
+        written.since,
+    )
+
+
+def _filtered(table: Table, state: TableState, written: WrittenRows, mask: Mask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    at = 0
+    for batch in rows_of_written(table, state, written):
+        yield batch.filter(pa.array(mask[at : at + batch.num_rows])).cast(schema)
+        at += batch.num_rows

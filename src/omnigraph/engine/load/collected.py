@@ -48,6 +48,12 @@ class Places:
         part = int(np.searchsorted(self._starts, row, side="right")) - 1
         return self._files[part], int(self._lines[row])
 
+    def rows_at(self, file: str | None, lines: Numbers) -> Numbers:
+        """The rows that came from some lines of a file."""
+        ends = [*self._starts[1:].tolist(), len(self._lines)]
+        parts = [(int(start), end) for name, start, end in zip(self._files, self._starts, ends, strict=True) if name == file]
+        return np.concatenate([np.empty(0, np.int64), *(a + np.flatnonzero(np.isin(self._lines[a:b], lines)) for a, b in parts)])
+
     def keep(self, mask: Mask) -> Places:
         """Those of some rows."""
         kept = np.concatenate([[0], np.cumsum(mask)])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from omnigraph.catalog.catalog import EdgeType, NodeType
-from omnigraph.engine.column import Mask
 from omnigraph.engine.load.collected import Mode, duplicates, kept
 from omnigraph.engine.load.frames import csv_report
 from omnigraph.engine.load.progress import Stage, Told
@@ -22,10 +19,8 @@ from omnigraph.engine.write.commit import Intent, SetRules, commit
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse
-from omnigraph.storage.changes import TableState, WrittenRows
 from omnigraph.storage.leases import Held
-from omnigraph.storage.rows import rows_of_written
-from omnigraph.storage.tables import Table
+from omnigraph.storage.rows import written_without
 
 
 @dataclass
@@ -67,19 +62,7 @@ def without_repeats(delta: Delta, mode: Mode, reading: Reading, view: View, type
     if reading.violations:
         return later
     state, table = view.snapshot.tables[delta.key], stored_of(view, delta.type).table
-    return replace(later, written=written_again(table, state, delta.written, last, types.schema(delta.type)))
-
-
-def written_again(table: Table, state: TableState, written: WrittenRows, mask: Mask, schema: pa.Schema) -> WrittenRows:
-    """Only some of the rows that were written, in data files of their own."""
-
-    def rows() -> Iterator[pa.RecordBatch]:
-        at = 0
-        for batch in rows_of_written(table, state, written):
-            yield batch.filter(pa.array(mask[at : at + batch.num_rows])).cast(schema)
-            at += batch.num_rows
-
-    return table.write(pa.RecordBatchReader.from_batches(schema, rows()))
+    return replace(later, written=written_without(table, state, delta.written, last, types.schema(delta.type)))
 
 
 def validate(reading: Reading, changes: ChangeSet, view: View, request: Request, set_rules: SetRules) -> None:
@@ -88,13 +71,13 @@ def validate(reading: Reading, changes: ChangeSet, view: View, request: Request,
     refuse_all(reading.violations + found, request.inputs)
 
 
-def refuse_all(violations: list[Violation], inputs: Iterable[Input]) -> None:
+def refuse_all(violations: list[Violation], inputs: Sequence[Input]) -> None:
     """Raise if there is any violation, in the order of inputs and lines."""
     if violations:
         refuse(in_order_of(violations, inputs))
 
 
-def in_order_of(violations: list[Violation], inputs: Iterable[Input]) -> list[Violation]:
+def in_order_of(violations: list[Violation], inputs: Sequence[Input]) -> list[Violation]:
     """Violations with their lines, in the order of inputs and lines."""
     for input_ in inputs:
         if input_.format is Format.CSV:
@@ -113,6 +96,7 @@ def publish(
     told: Told,
     lease: Held | None,
     set_rules: SetRules = set_violations,
+    quarantined: int = 0,
 ) -> LoadResult:
     """Make a validated change a commit, on a branch that is made first if that was asked for."""
     reading.tell(told, Stage.PUBLISH)
@@ -132,6 +116,7 @@ def publish(
         made,
         request.actor,
         told.seconds,
+        quarantined,
     )
 
 

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats, written_again
+from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats
 from omnigraph.engine.load.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.portions import Cut, Placed, Portion, Work, deltas_of, placed
 from omnigraph.engine.load.progress import Stage, Told
+from omnigraph.engine.load.quarantine import Sieve, write_down
 from omnigraph.engine.load.questions import Ask
 from omnigraph.engine.load.request import Dialect, Request
 from omnigraph.engine.load.result import LoadResult
@@ -28,6 +29,7 @@ from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.leases import Held
+from omnigraph.storage.rows import written_without
 
 
 class Reader(Protocol):
@@ -71,7 +73,7 @@ def by_suspects(ask: Ask) -> Checks:
             count, written, table = len(rows.places), rows.written, rows.table
             if name in keep and not reading.violations and not wrong:
                 count, place = int(keep[name].sum()), work.tables[name]
-                written = written_again(place.open(), place.state, written, keep[name], work.types.schema(rows.type))
+                written = written_without(place.open(), place.state, written, keep[name], work.types.schema(rows.type))
                 staged[name] = rows = rows.again(written, seen(place, written), keep[name])
                 table = rows.table
             changes.append(change_of(rows, count, written, table))
@@ -101,6 +103,11 @@ def run_portioned(workspace: Workspace, view: View, request: Request, read: Read
         if len(reading.violations) > MAX_VIOLATIONS:
             refuse_all(reading.violations[:MAX_VIOLATIONS], request.inputs)
         reading.tell(told, Stage.CHECK)
+        if request.quarantine is not None:
+            sieve = Sieve(work, view, request, parts)
+            changes = sieve.sift(reading.violations)
+            write_down(sieve.found, request.inputs, request.quarantine)
+            return publish(workspace, view, request, changes, reading, told, lease, quarantined=sieve.dropped)
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
         return publish(workspace, view, request, checked.changes, reading, told, lease, checked.set_rules)

@@ -344,6 +344,9 @@ class PackedPlaces(Places):
     def keep(self, mask: Mask) -> Places:
         return self._unpacked.keep(mask)
 
+    def rows_at(self, file: str | None, lines: Numbers) -> Numbers:
+        return self._unpacked.rows_at(file, lines)
+
 
 def deltas_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, declared: Iterable[Type]) -> list[Delta]:
     """The change of each type that occurs, with what the set rules look at."""
@@ -392,6 +395,16 @@ def _with_left_out(rows: pa.Table, parts: Sequence[OfType]) -> pa.Table:
     order[there] = np.arange(rows.num_rows)
     order[missing] = rows.num_rows + np.arange(len(missing))
     return pa.concat_tables([rows.cast(others.schema), others]).take(pa.array(order))
+
+
+def seen_rows(parts: Sequence[Placed], name: str) -> Mask:
+    """Which rows of a type are in data files."""
+    found = [np.empty(0, np.bool_)]
+    for of_type in (p.portion.types[name] for p in parts if name in p.portion.types):
+        there = np.ones(of_type.lines.count, np.bool_)
+        there[of_type.left_out] = False
+        found.append(there)
+    return np.concatenate(found)
 
 
 def joined(parts: Sequence[WrittenRows]) -> WrittenRows:

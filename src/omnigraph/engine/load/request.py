@@ -53,6 +53,8 @@ class Request:
     message: str | None = None
     report: Report | None = None
     workers: int = field(default_factory=lambda: min(_MOST_WORKERS, len(os.sched_getaffinity(0))))
+    quarantine: str | None = None
+    """Where to write down what is wrong; the rest is loaded. None: nothing is loaded when something is wrong."""
     mark: str | None = None
     """What tells this load from all others, if it may be repeated: the commit carries it, and no second one does."""
 

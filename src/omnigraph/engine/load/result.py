@@ -23,6 +23,8 @@ class LoadResult:
     commit: Commit
     actor: str | None = None
     seconds: float = 0.0
+    quarantined: int = 0
+    """Rows and lines that were left out, and written down beside, because somebody asked for it."""
 
     @property
     def rows(self) -> int:
@@ -46,6 +48,7 @@ class LoadResult:
             "total_entities": self.rows,
             "actor_id": self.actor,
             "commit": self.commit.id,
+            **({"quarantined": self.quarantined} if self.quarantined else {}),
         }
 
     def __repr__(self) -> str:
