@@ -10,7 +10,7 @@ import pytest
 from tests.surfaces.calling import ADD, NAMES, SCHEMA, Call, leaves
 
 import omnigraph as og_api
-from omnigraph.surfaces.cli.main import COMMANDS, HIDDEN, MEANT, OLDER, cli
+from omnigraph.surfaces.cli.main import COMMANDS, HIDDEN, MEANT, OLDER, SERVED, cli
 from omnigraph.surfaces.cli.scope import PURPOSE, Capability, Command
 
 LEAVES = dict(leaves())
@@ -189,6 +189,12 @@ def test_words_of_other_tools_lead_to_ours(og: Call, typed: str, meant: str) -> 
     assert f"`omnigraph {meant}`" in ran.err
     assert meant.split(" --")[0] in LEAVES
     assert typed not in {*COMMANDS, *OLDER, *HIDDEN}
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_commands_of_servers_say_that_there_is_none(og: Call, name: str) -> None:
+    ran = og(name, "list")
+    assert (ran.code, "this version works on graphs directly" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(("older", "now"), OLDER.items())

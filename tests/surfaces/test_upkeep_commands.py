@@ -57,6 +57,21 @@ def test_a_change_that_cannot_be(og: Call, people: Path, tmp_path: Path) -> None
     assert og("schema", "show", SCHEMA, "--branch", "x").code == 2
 
 
+def test_a_promise_that_needs_values(og: Call, people: Path, tmp_path: Path) -> None:
+    (tmp_path / "n.pg").write_text(PEOPLE.replace("age: I32?", "age: I32"))
+    refused = og("schema", "apply", people, "--schema", tmp_path / "n.pg", "--json")
+    assert refused.code == 1, "Cy has no age"
+    filled = ("--schema", tmp_path / "n.pg", "--backfill", "Person.age=0")
+    assert og("schema", "plan", people, *filled).code == 0
+    assert og("schema", "apply", people, *filled).code == 0
+    assert og("query", "--store", people, "-e", NAMES, "--json").json["rows"][-1] == {"p.age": 0, "p.name": "Cy"}
+    assert og("schema", "apply", people, "--schema", tmp_path / "n.pg", "--backfill", "age").code == 2
+
+
+def test_a_schema_under_its_older_name(og: Call, people: Path) -> None:
+    assert og("schema", "get", people).out == og("schema", "show", people).out
+
+
 def test_lint_against_a_graph(og: Call, people: Path, tmp_path: Path) -> None:
     (tmp_path / "q.gq").write_text(NAMES)
     data = og("lint", people, "--query", tmp_path / "q.gq", "--json").json

@@ -73,6 +73,15 @@ def interruptible(graph: Graph, branch: str) -> Iterator[None]:
         ) from None
 
 
+@contextmanager
+def one_step(look: str) -> Iterator[None]:
+    """A write of one small object: after Ctrl-C it is done or not, and `look` shows which."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"Stopped, perhaps after it was done: `{look}` shows.") from None
+
+
 def _head(graph: Graph, branch: str) -> str | None:
     with suppress(NotFound):
         return graph.view(branch).snapshot.commit

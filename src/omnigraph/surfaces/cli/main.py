@@ -95,6 +95,10 @@ MEANT = {
 """What people type who know other tools, and what it is called here."""
 
 
+SERVED = ("graphs", "login", "logout", "cluster", "policy", "queries")
+"""Commands of the contract that are about servers."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, not when they are listed."""
 
@@ -116,6 +120,8 @@ class LazyGroup(click.Group):
         if args and args[0] not in {*COMMANDS, *OLDER, *HIDDEN} and not args[0].startswith("-"):
             from omnigraph.language.diagnostics import did_you_mean
 
+            if args[0] in SERVED:
+                ctx.fail(f"`{args[0]}` is for servers and clusters; this version works on graphs directly.")
             meant = f"Did you mean `omnigraph {MEANT[args[0]]}`?" if args[0] in MEANT else ""
             near = meant or did_you_mean(args[0], COMMANDS).capitalize() or "See `omnigraph --help`."
             ctx.fail(f"No such command '{args[0]}'. {near}")

@@ -35,15 +35,19 @@ def settled(
     """The outcome of a merge or revert, conflicts settled the way that was asked for."""
     if interactive and (dry_run or as_json):
         raise click.UsageError(f"--interactive asks somebody; {'--dry-run' if dry_run else '--json'} does not go with it")
+    from omnigraph.surfaces.progress import working
+
     if dry_run:
-        return attempt(chosen, True)
+        with working("comparing"):
+            return attempt(chosen, True)
     if interactive:
         if not sys.stdin.isatty():
             raise UsageError("--interactive needs a terminal", hint="Settle conflicts with --resolve instead.")
         chosen = ask(attempt, chosen)
     with interruptible(graph, branch):
         try:
-            return attempt(chosen, False)
+            with working("merging"):
+                return attempt(chosen, False)
         except MergeConflict as error:
             if not as_json:
                 tell_conflicts(error.conflicts)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import click
 
 from omnigraph.errors import GraphError
 from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_options
-from omnigraph.surfaces.cli.consent import confirm, echo_write
+from omnigraph.surfaces.cli.consent import confirm, echo_write, one_step
 from omnigraph.surfaces.cli.merging import settled, tell
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, actor, address, open_at, open_graph, uri_option
@@ -28,7 +28,7 @@ def create(name: str, from_: str, uri: str | None, as_json: bool) -> None:
     """Create a branch. It costs the same whatever the size of the graph."""
     where = address(uri)
     echo_write("branch create", where)
-    with open_at(where, read_only=False) as graph:
+    with open_at(where, read_only=False) as graph, one_step("omnigraph branch list"):
         graph.branches.create(name, from_=from_)
     if as_json:
         print_json({"uri": where, "from": from_, "name": name, "actor_id": actor()})
@@ -59,7 +59,7 @@ def delete(name: str, uri: str | None, as_json: bool) -> None:
     where = address(uri)
     confirm(f"deleting branch `{name}`", where, as_json=as_json)
     echo_write("branch delete", where)
-    with open_at(where, read_only=False) as graph:
+    with open_at(where, read_only=False) as graph, one_step("omnigraph branch list"):
         graph.branches.delete(name)
     if as_json:
         print_json({"uri": where, "name": name, "actor_id": actor()})

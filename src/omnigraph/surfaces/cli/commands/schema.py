@@ -24,7 +24,14 @@ from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, actor, address, open_at, open_graph
 
 
-@click.group(cls=Group)
+class Schemas(Group):
+    """Schema commands, one of them under two names."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return super().get_command(ctx, "show" if name == "get" else name)
+
+
+@click.group(cls=Schemas)
 def command() -> None:
     """Show a schema, plan a change of one, or apply it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import echo_write
+from omnigraph.surfaces.cli.consent import echo_write, one_step
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, open_at, open_graph, uri_option
 
@@ -27,7 +27,7 @@ def create(name: str, commit: str | None, branch: str, uri: str | None, as_json:
     """Name a commit, or the newest one of a branch."""
     where = address(uri)
     echo_write("tag create", where)
-    with open_at(where, read_only=False) as graph:
+    with open_at(where, read_only=False) as graph, one_step("omnigraph tag list"):
         tag = graph.tags.create(name, commit or graph.view(branch).snapshot.commit)
     if as_json:
         print_json({"name": tag.name, "graph_commit_id": tag.commit})
@@ -58,7 +58,7 @@ def delete(name: str, uri: str | None, as_json: bool) -> None:
     """Forget a name. The commit may be cleaned up afterwards."""
     where = address(uri)
     echo_write("tag delete", where)
-    with open_at(where, read_only=False) as graph:
+    with open_at(where, read_only=False) as graph, one_step("omnigraph tag list"):
         graph.tags.delete(name)
     if as_json:
         print_json({"name": name})
