@@ -256,7 +256,7 @@ def test_a_commit_of_another_is_seen_however_long_nothing_happened(tmp_path: Pat
     for number in range(3):
         os.utime(versions, (1_000_000 + number, 1_000_000 + number))
         before = [content(reader) for _ in range(2)]
-        insert(writer, **{f"p{number}": number})
+        insert(writer, MAIN, PEOPLE, **{f"p{number}": number})
         assert content(reader) == {**before[0], f"p{number}": number}
 
 

@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-FEW: Final = 4
-"""Files up to which one after the other is as fast as all at once: the first brings most of the others along."""
+FEW: Final = 2
+"""Files up to which one after the other is as fast as all at once."""
 
 HANDFUL: Final = 8
 """Files up to which they are synced one by one."""
