@@ -7,9 +7,25 @@ from __future__ import annotations
 
 from omnigraph.pipeline.analytics import analytics
 from omnigraph.pipeline.feed import changes
+from omnigraph.pipeline.jobs import embed, export, optimize, run_on, statistics
 from omnigraph.pipeline.session import package_zip, session, ship_package
 from omnigraph.pipeline.sink import sink
 from omnigraph.pipeline.source import register, table
 from omnigraph.pipeline.tasks import run_tasks
 
-__all__ = ["analytics", "changes", "package_zip", "register", "run_tasks", "session", "ship_package", "sink", "table"]
+__all__ = [
+    "analytics",
+    "changes",
+    "embed",
+    "export",
+    "optimize",
+    "package_zip",
+    "register",
+    "run_on",
+    "run_tasks",
+    "session",
+    "ship_package",
+    "sink",
+    "statistics",
+    "table",
+]

@@ -69,7 +69,7 @@ def test_nothing_is_left_of_an_export_that_fails(tmp_path: Path) -> None:
     g.load(PEOPLE_LINES)
     (tmp_path / "out.jsonl").write_text("as before")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("omnigraph.engine.export._lines", lambda *_: 1 / 0)
+        patched.setattr("omnigraph.engine.export.lines", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             export(g.view(), tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_text() == "as before"

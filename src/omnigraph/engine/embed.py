@@ -40,7 +40,7 @@ from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.storage.changes import WrittenRows
 from omnigraph.storage.leases import Held
 from omnigraph.storage.rows import images, pieces, scan_images, scan_without
-from omnigraph.storage.work import PinnedTable, Run
+from omnigraph.storage.work import PinnedTable, Run, cut
 
 PART_ROWS: Final = 65_536
 """Rows whose missing vectors one part looks for."""
@@ -204,7 +204,7 @@ class _Job:
         state = view.snapshot.tables[table_key(type_)]
         pinned = PinnedTable.of(self.workspace.store.place, state)
         whole_type = Part(pinned, type_, prop.name, self.embedder, self.pace, again=self.again)
-        parts = [replace(whole_type, pieces=numbers) for numbers in _grouped(view, type_)]
+        parts = [replace(whole_type, pieces=numbers) for numbers in cut(pieces(stored_of(view, type_).table), PART_ROWS)]
         changed = [] if self.again else self._changed(view, type_, prop)
         return parts + [replace(whole_type, ids=tuple(changed[at : at + PART_IDS])) for at in range(0, len(changed), PART_IDS)]
 
@@ -254,19 +254,6 @@ class _Job:
 
 def _mark(type_: NodeType | EdgeType, prop: Property) -> str:
     return f"embed/{table_key(type_)}/{prop.property_id}/"
-
-
-def _grouped(view: View, type_: NodeType | EdgeType) -> Iterator[tuple[int, ...]]:
-    group: list[int] = []
-    rows = 0
-    for piece in pieces(stored_of(view, type_).table):
-        group.append(piece.number)
-        rows += piece.rows
-        if rows >= PART_ROWS:
-            yield tuple(group)
-            group, rows = [], 0
-    if group:
-        yield tuple(group)
 
 
 # ── one part, anywhere ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -103,7 +103,7 @@ def portions(view: View, types: Iterable[NodeType | EdgeType]) -> Iterator[tuple
     for type_ in types:
         table = stored_of(view, type_).table
         for rows in _in_order(type_, table):
-            yield rows.num_rows, _lines(type_, rows)
+            yield rows.num_rows, lines(type_, rows)
 
 
 def _in_order(type_: NodeType | EdgeType, table: Table) -> Iterator[pa.Table]:
@@ -119,7 +119,8 @@ def _in_order(type_: NodeType | EdgeType, table: Table) -> Iterator[pa.Table]:
             yield take(table, chosen, columns)
 
 
-def _lines(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+def lines(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+    """Rows of a type as lines."""
     columns = {name: _plain(rows[name]) for name in rows.column_names}
     names = ["id", *sorted(type_.properties)]
     data = [dict(zip(names, values, strict=True)) for values in zip(*(columns[name] for name in names), strict=True)]

@@ -9,7 +9,7 @@ implementation, however it is run. A payload names its table by a `PinnedTable`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.place import Durability, Place
+from omnigraph.storage.rows import Piece
 from omnigraph.storage.tables import Table, Tables
 
 P = TypeVar("P")
@@ -68,6 +69,20 @@ class PinnedTable:
     def place(self) -> Place:
         """Where it is."""
         return Place.at(self.uri, dict(self.options), self.durability)
+
+
+def cut(pieces: Iterable[Piece], rows: int) -> Iterator[tuple[int, ...]]:
+    """Numbers of consecutive pieces that together have so many rows, or few more."""
+    group: list[int] = []
+    held = 0
+    for piece in pieces:
+        group.append(piece.number)
+        held += piece.rows
+        if held >= rows:
+            yield tuple(group)
+            group, held = [], 0
+    if held:
+        yield tuple(group)
 
 
 @lru_cache(16)

@@ -1,0 +1,113 @@
+"""Upkeep of large graphs by Spark: the engine's own jobs, whose work is done by tasks.
+
+    ogs.optimize(g)                    compaction and index segments, published as maintenance
+    ogs.embed(g, embedder=…)           vectors of `@embed` properties
+    ogs.export(g, "s3://…")            a folder of JSON lines or Parquet
+    ogs.statistics(g)                  numbers of every property
+
+Each of them is cut into payloads by the engine (`omnigraph.storage.work`); here they only get another runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeVar
+
+from pyspark.sql import SparkSession
+
+from omnigraph.embedding import Embedder, Pace
+from omnigraph.engine import embed as embedding
+from omnigraph.engine import export_parts as exporting
+from omnigraph.engine import reconcile
+from omnigraph.engine import statistics as counting
+from omnigraph.engine.graph import Graph
+from omnigraph.pipeline.session import session
+from omnigraph.pipeline.tasks import parallelism, run_tasks
+from omnigraph.storage.graph_store import MAIN
+from omnigraph.storage.work import Run
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+def run_on(spark: SparkSession) -> Run:
+    """Work done by tasks of a session."""
+
+    def run(work: Callable[[P], R], payloads: Sequence[P], /) -> list[R]:
+        return run_tasks(spark, payloads, work)
+
+    return run
+
+
+def optimize(
+    graph: Graph,
+    branch: str = MAIN,
+    *,
+    types: Sequence[str] | None = None,
+    progress: Callable[[reconcile.TableOutcome], None] | None = None,
+    actor: str | None = None,
+    spark: SparkSession | None = None,
+) -> reconcile.Optimized:
+    """What `g.optimize` does, with groups of pieces rewritten and index segments built by tasks."""
+    run = run_on(spark or session())
+    catalog = graph.view(branch).catalog
+    return reconcile.optimize(graph.store, branch, catalog, progress, types=types, actor=actor, run=run)
+
+
+def embed(
+    graph: Graph,
+    branch: str = MAIN,
+    *,
+    types: Sequence[str] | None = None,
+    embedder: Embedder | None = None,
+    pace: Pace | None = None,
+    again: bool = False,
+    actor: str | None = None,
+    spark: SparkSession | None = None,
+) -> embedding.Embedded:
+    """What `g.embed` does, with the provider asked by tasks. The pace is that of all of them together."""
+    spark = spark or session()
+    return embedding.embed(
+        graph.workspace,
+        graph.past,
+        graph.view(branch),
+        branch,
+        embedding.require_embedder(embedder or graph.embedder),
+        types=types,
+        pace=pace,
+        again=again,
+        actor=actor,
+        run=run_on(spark),
+        workers=parallelism(spark),
+    )
+
+
+def export(
+    graph: Graph,
+    target: str,
+    *,
+    format: Literal["jsonl", "parquet"] = "parquet",
+    types: Iterable[str] | None = None,
+    branch: str | None = None,
+    at: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
+) -> exporting.ExportedParts:
+    """A graph, or some of its types, as a folder of files that `g.load` reads back."""
+    view, place = graph.view(branch, at), graph.store.place
+    options = dict(place.options) if storage_options is None else dict(storage_options)
+    run = run_on(spark or session())
+    return exporting.export_parts(view, place, target, format_=format, types=types, options=options, run=run)
+
+
+def statistics(
+    graph: Graph,
+    *,
+    types: Iterable[str] | None = None,
+    branch: str | None = None,
+    at: str | None = None,
+    spark: SparkSession | None = None,
+) -> list[counting.TypeStatistics]:
+    """How many values every property has, how many are missing, how many differ, and between what they lie."""
+    run = run_on(spark or session())
+    return counting.statistics(graph.view(branch, at), graph.store.place, types=types, run=run)

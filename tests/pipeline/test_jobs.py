@@ -1,0 +1,72 @@
+"""Jobs by Spark come to what they come to here: compaction and indexes, embedding, export, statistics."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import omnigraph as og
+from omnigraph import spark as ogs
+from omnigraph.embedding import MockEmbedder, mock_vector
+from omnigraph.engine.statistics import statistics
+from omnigraph.storage.work import here
+
+pytestmark = pytest.mark.slow
+
+SCHEMA = """
+    node Doc { slug: String @key  year: I32? @index  text: String? @index  vec: Vector(4)? @embed("text")  file: Blob? }
+    edge Cites: Doc -> Doc
+"""
+
+
+def make(folder: Path) -> og.Graph:
+    graph = og.init(folder, schema=SCHEMA, durability="os", embedder=MockEmbedder())
+    for start in range(0, 120, 30):
+        docs = [
+            {"slug": f"d{n}", "year": 1990 + n % 20, "text": f"paper number {n}", "file": "base64:AAEC"}
+            for n in range(start, start + 30)
+        ]
+        cites = [{"edge": "Cites", "from": f"d{n}", "to": f"d{start}"} for n in range(start, start + 30)]
+        graph.load([*({"type": "Doc", "data": doc} for doc in docs), *cites])
+    graph.mutate('query q() { delete Doc where slug = "d7" }')
+    return graph
+
+
+def exported(graph: og.Graph) -> bytes:
+    sink = io.BytesIO()
+    graph.export(sink, types=["Doc"])
+    return sink.getvalue()
+
+
+def test_upkeep_by_tasks_is_upkeep(spark: SparkSession, tmp_path: Path) -> None:
+    here_, there = make(tmp_path / "here"), make(tmp_path / "there")
+    before = exported(there)
+    found = ogs.optimize(there, actor="me", spark=spark)
+    expected = here_.optimize()
+    assert [(t.type, t.rows, t.pieces_after, t.covered) for t in found.tables] == [
+        (t.type, t.rows, t.pieces_after, t.covered) for t in expected.tables
+    ]
+    assert {c.operation for c in there.commits(limit=len(found.commits))} == {"optimize"}
+    assert exported(there) == before
+    query = 'query q() { match { $d: Doc  search($d.text, "paper") } return { count($d) as n } }'
+    assert there.query(query).rows == here_.query(query).rows == [{"n": 119}]
+    assert ogs.optimize(there, spark=spark).commits == ()
+
+    done = ogs.embed(there, spark=spark)
+    assert (done.entities, done.properties[0].asked) == (119, 119)
+    rows = there.query("query q() { match { $d: Doc } return { $d.text, $d.vec } }").rows
+    assert all(tuple(r["d.vec"]) == mock_vector(r["d.text"], 4) for r in rows)
+    assert ogs.embed(there, spark=spark).properties[0].commit is None
+
+    assert ogs.statistics(there, spark=spark) == statistics(there.view(), there.store.place, run=here)
+    for format_ in ("parquet", "jsonl"):
+        target = tmp_path / format_
+        ogs.export(there, str(target), format=format_, spark=spark)
+        (target / "export.json").unlink()
+        with og.init(tmp_path / f"copy-{format_}", schema=SCHEMA, durability="os") as copy:
+            copy.load(target, mode="append")
+            assert exported(copy) == exported(there)
+    assert there.verify(deep=True).ok
