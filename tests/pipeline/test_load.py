@@ -19,11 +19,13 @@ from tests.engine.load.test_portions import comparable, said
 from tests.storage.s3 import BUCKET, server
 
 import omnigraph as og
-from omnigraph.engine.load import portions
+from omnigraph.engine.load import portioned, portions
 from omnigraph.engine.load.progress import Progress, Stage
 from omnigraph.pipeline.load import load, on
 from omnigraph.pipeline.report import report
+from omnigraph.storage.changes import Upsert
 from omnigraph.storage.lineage import Commit, OpClass
+from omnigraph.storage.tables import Table
 
 pytestmark = pytest.mark.slow
 
@@ -227,3 +229,38 @@ def test_quarantine_loads_the_good_and_writes_the_bad_beside(spark: SparkSession
     (tmp_path / "Pair.parquet").write_bytes(b"not parquet")
     with pytest.raises(og.ValidationError, match="cannot be read"):
         load(g, tmp_path / "Pair.parquet", spark=spark, quarantine=tmp_path / "bad.jsonl")
+
+
+def test_a_large_merge_marks_what_it_replaces_by_tasks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same graph and the same commit as without; and when the table moves meanwhile, the ids are looked for again."""
+    monkeypatch.setattr(portioned, "MARKED_ABOVE", 1)
+    here, there = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
+    for g in (here, there):
+        for start in (0, 40, 80):
+            g.load([{"type": "Counted", "data": {"number": n}} for n in range(start, start + 40)])
+            g.load([{"type": "Plain", "data": {"id": f"p{n}", "note": "old"}} for n in range(start, start + 40)])
+    lines = [
+        {"type": "Plain", "data": {"id": f"p{n}", "note": "new"}} for n in [*range(10, 20), *range(40, 80), *range(100, 140)]
+    ]
+    path = written(tmp_path / "merge.jsonl", lines)
+    marked: list[Upsert] = []
+    applied = Table.apply
+    monkeypatch.setattr(Table, "apply", lambda self, state, change: (marked.append(change), applied(self, state, change))[1])
+    here.load(path, engine="local")
+    assert [c.marks for c in marked if isinstance(c, Upsert)] == [None]
+    marked.clear()
+    there.load(path, engine=on(spark))
+    assert [c.marks.removed for c in marked if isinstance(c, Upsert) and c.marks] == [70]
+    assert comparable(here) == comparable(there)
+    assert about(last(here)) == about(last(there))
+
+    def meanwhile(progress: Progress) -> None:
+        if progress.stage is Stage.CHECK:
+            there.load([{"type": "Plain", "data": {"id": "p15", "note": "by another"}}], engine="local")
+
+    there.load(path, engine=on(spark), progress=meanwhile)
+    here.load(path, engine="local")
+    assert comparable(here) == comparable(there)
+    assert there.verify(deep=True).problems == ()

@@ -16,11 +16,11 @@ reclaim leaves the files alone; when a load fails or its driver dies, they are g
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, TypeVar, Unpack
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -43,6 +43,9 @@ from omnigraph.pipeline.session import is_local, session
 from omnigraph.pipeline.tasks import failure, parallelism, run_tasks
 from omnigraph.storage.leases import Held
 from omnigraph.storage.place import Place
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 
 class Options(TypedDict, total=False):
@@ -91,7 +94,11 @@ def run(
 ) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
     spark, request = spark or _session_of(request), replace(request, quarantine=quarantine)
-    return run_portioned(workspace, view, request, partial(_read, spark), checks_by(spark, checks))
+
+    def mark(work: Callable[[P], R], payloads: Sequence[P], /) -> list[R]:
+        return run_tasks(spark, payloads, work)
+
+    return run_portioned(workspace, view, request, partial(_read, spark), checks_by(spark, checks), mark)
 
 
 def _session_of(request: Request) -> SparkSession:

@@ -56,9 +56,23 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class Marks:
+    """Deletion marks for rows that are about to be replaced, made beforehand for one version of a table and no other."""
+
+    pin: int
+    touched: tuple[FragmentMetadata, ...]
+    """Fragments with a new deletion file…"""
+    emptied: tuple[int, ...]
+    """…and numbers of those that would have no rows left."""
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Upsert:
     written: WrittenRows
     ids: tuple[str, ...]
+    marks: Marks | None = None
+    """Where the old images are, if somebody has looked; on another version than that they are looked for by their ids."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,6 +326,8 @@ class Table:
             case Append(written):
                 after = self.commit(Op.Append(list(written.fragments)))
                 return self._appended(state, written, after), after
+            case Upsert(written, _, marks) if marks is not None and marks.pin == self.pin:
+                return self._exchange(state, written, list(marks.touched), list(marks.emptied), marks.removed)
             case Upsert(written, ids):
                 return self._upsert(state, written, ids)
             case Delete(ids):
@@ -380,6 +382,12 @@ class Table:
         """Deletion marks for rows with these ids: fragments with a new deletion file, fragments left empty, rows marked."""
         with translated(f"look up ids in {self.location}"):
             addresses = self._addresses(ids)
+        return self.mark_deleted(addresses)
+
+    def mark_deleted(
+        self, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    ) -> tuple[list[FragmentMetadata], list[int], int]:
+        """The same for rows that are known by their addresses. Nobody sees the marks until a version refers to them."""
         touched: list[FragmentMetadata] = []
         emptied: list[int] = []
         numbers = addresses >> np.uint64(32)

@@ -9,9 +9,10 @@ one, and which violation comes first, does not depend on who reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
+from omnigraph.engine.load.collected import Mode
 from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats
 from omnigraph.engine.load.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.portions import Cut, Placed, Portion, Work, deltas_of, placed
@@ -20,16 +21,21 @@ from omnigraph.engine.load.quarantine import Sieve, write_down
 from omnigraph.engine.load.questions import Ask
 from omnigraph.engine.load.request import Dialect, Request
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.types import Type
+from omnigraph.engine.load.types import Type, label
 from omnigraph.engine.view import View, Workspace
-from omnigraph.engine.write.changeset import ChangeSet
+from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.commit import SetRules
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.leases import Held
+from omnigraph.storage.marking import marks_for
 from omnigraph.storage.rows import written_without
+from omnigraph.storage.work import Run
+
+MARKED_ABOVE: Final = 50_000
+"""From so many rows on, in a load and in the table, what a merge replaces is looked for side by side."""
 
 
 class Reader(Protocol):
@@ -88,8 +94,18 @@ def by_suspects(ask: Ask) -> Checks:
     return checks
 
 
-def run_portioned(workspace: Workspace, view: View, request: Request, read: Reader, checks: Checks = in_memory) -> LoadResult:
-    """Load everything as one commit on top of a view, or raise all that is wrong with it."""
+def run_portioned(
+    workspace: Workspace,
+    view: View,
+    request: Request,
+    read: Reader,
+    checks: Checks = in_memory,
+    mark: Run | None = None,
+) -> LoadResult:
+    """Load everything as one commit on top of a view, or raise all that is wrong with it.
+
+    `mark`: who looks for the rows that a merge replaces, when there are many; otherwise the publisher does.
+    """
     if request.dialect is Dialect.COMPATIBLE:
         raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
     workspace.store.require_writable()
@@ -110,7 +126,20 @@ def run_portioned(workspace: Workspace, view: View, request: Request, read: Read
             return publish(workspace, view, request, changes, reading, told, lease, quarantined=sieve.dropped)
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
-        return publish(workspace, view, request, checked.changes, reading, told, lease, checked.set_rules)
+        changes = checked.changes
+        if mark is not None and request.mode is Mode.MERGE:
+            changes = ChangeSet(_marked(delta, work, mark) for delta in changes)
+        return publish(workspace, view, request, changes, reading, told, lease, checked.set_rules)
+
+
+def _marked(delta: Delta, work: Work, mark: Run) -> Delta:
+    """A change that knows where the rows stand which it replaces."""
+    table = work.tables[label(delta.type)]
+    many = min(delta.rows.num_rows, table.state.rows) >= MARKED_ABOVE
+    if delta.fresh or not many or delta.written is None:
+        return delta
+    new = seen(table, delta.written)
+    return delta if new is None else replace(delta, marks=marks_for(table, new, mark))
 
 
 def _declared(request: Request) -> list[Type]:

@@ -20,7 +20,7 @@ from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.view import table_key
-from omnigraph.storage.changes import WrittenRows
+from omnigraph.storage.changes import Marks, WrittenRows
 
 NO_IDS = pa.array([], pa.string())
 
@@ -54,6 +54,8 @@ class Delta:
     """File and line of each row, where it came from one."""
     written: WrittenRows | None = None
     """The rows in data files, if they are there already; each was checked by itself before."""
+    marks: Marks | None = None
+    """Where the rows stand that these replace, if somebody has looked."""
 
     @property
     def key(self) -> str:

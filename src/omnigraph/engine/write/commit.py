@@ -85,7 +85,7 @@ def _change(delta: Delta, view: View) -> Change:
         return Append(written)
     if delta.must_be_new and not len(delta.removed):
         return Append(written, tuple(delta.ids.to_pylist()))
-    return Upsert(written, tuple(delta.touched.to_pylist()))
+    return Upsert(written, tuple(delta.touched.to_pylist()), delta.marks)
 
 
 class _Again:
