@@ -180,7 +180,7 @@ def test_saved_state_of_an_older_commit_is_extended(tmp_path: Path, monkeypatch:
 @pytest.mark.usefixtures("small_is_saved")
 def test_vectors_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = "node Doc { name: String @key  place: Vector(2)? }"
-    docs = [{"name": "a", "place": [0.0, 1.0]}, {"name": "b"}, {"name": "c", "place": [3.0, 4.0]}]
+    docs: list[dict[str, object]] = [{"name": "a", "place": [0.0, 1.0]}, {"name": "b"}, {"name": "c", "place": [3.0, 4.0]}]
     graph = make_graph(tmp_path, schema, {"Doc": docs})
     near = "query q($v: Vector(2)) { match { $d: Doc } return { $d.name } order { nearest($d.place, $v) } limit 9 }"
 
