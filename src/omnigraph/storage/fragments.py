@@ -1,7 +1,7 @@
 """Descriptions of fragments: Lance's own, but for one thing.
 
-Reading the `path` of Lance's `DataFile` defines a new class each time it is asked, and a commit asks for every file it adds: in a
-group of commits that took longer than the commits. Files described here have a plain `path`.
+Reading the `path` of Lance's `DataFile` defines a new class each time it is asked, and a commit asks for every file it adds.
+Files described here have a plain `path`.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...]]:
         with translated(f"read {table.location}"):
             known.insert(0, table.dataset.scanner(fragments=unknown, scan_in_order=True).to_table())
     written = table.store(pa.concat_tables(known).combine_chunks(), Call.REWRITE_ROWS)
-    # Names what goes by its number: a `Rewrite` wants it described, which takes longer than all the rest.
+    # Names what goes by its number; a `Rewrite` wants each of these fragments described.
     new = Op.Update(list(chosen), [], list(written.fragments), **table.no_field_changed())
     return table.commit(new), written.unsynced
 

@@ -2,7 +2,7 @@
 
 A file is on the disk when it was synced, and so is its name when its folder was. Each of these waits for the disk, and a group of
 sixteen commits has three dozen of them. The file system can be asked once instead (`syncfs`), for everything it has not written
-yet: one wait, a sixth of the time. But *everything* includes what others write. So that is done only when
+yet: one wait. But *everything* includes what others write. So that is done only when
 
 * there is more than a handful to sync,
 * the file system is one of those that are known to wait for their disk then (others, like most of those in user space, do not),
