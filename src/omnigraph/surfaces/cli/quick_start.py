@@ -15,6 +15,7 @@ import atexit
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -32,6 +33,7 @@ def begin() -> None:
 def import_engine(*, frames: bool = False) -> None:
     """Import what opens graphs, quickly. `frames`: pandas may be needed after all."""
     if _own_process:
+        warnings.filterwarnings("ignore", message="lance is not fork-safe")  # Spark's Java is another program, not a copy of us
         gc.disable()
         if not frames:
             skip_pandas()

@@ -29,6 +29,10 @@
   const edges = data.edges.map((e) => ({ ...e, a: at.get(e.source), b: at.get(e.target) }));
   for (const e of edges) { e.a.degree++; e.b.degree++; }
   const isDiff = data.kind === "diff";
+  // Of many nodes only the best connected show their names; the others when somebody points at them.
+  const many = nodes.length > 120;
+  document.body.classList.toggle("many", many);
+  const hubs = new Set([...nodes].sort((x, y) => y.degree - x.degree).slice(0, 24));
   const groups = (list) => {
     const counts = new Map();
     for (const item of list) { const k = isDiff ? item.status : item.type; counts.set(k, (counts.get(k) || 0) + 1); }
@@ -63,7 +67,7 @@
     byId("edges").append(e.g);
   }
   for (const n of nodes) {
-    n.g = make("g", { class: `node ${n.lines ? "card" : ""} ${n.status || ""}`, tabindex: "0", role: "button", "aria-label": `${n.type} ${n.label}` });
+    n.g = make("g", { class: `node ${n.lines ? "card" : ""} ${hubs.has(n) ? "hub" : ""} ${n.status || ""}`, tabindex: "0", role: "button", "aria-label": `${n.type} ${n.label}` });
     n.g.dataset.key = n.key;
     n.g.style.setProperty("--colour", colourOf(n));
     if (n.lines) {
@@ -78,7 +82,7 @@
         n.g.append(make("text", { class: "type", x: x + n.w - 10, y: y + 41 + i * 16 }, type));
       });
     } else {
-      n.r = Math.min(18, 7 + Math.sqrt(n.degree) * 1.6); n.w = n.h = n.r * 2; n.span = Math.max(n.w, Math.min(n.label.length, 28) * 6.2);
+      n.r = Math.min(18, 7 + Math.sqrt(n.degree) * 1.6); n.w = n.h = n.r * 2; n.span = many ? n.w + 6 : Math.max(n.w, Math.min(n.label.length, 28) * 6.2);
       n.g.append(make("circle", { class: "shape", r: n.r }));
       n.g.append(make("text", { class: "name", y: n.r + 13 }, cut(n.label, 28)));
     }
@@ -124,7 +128,7 @@
     }
     for (let i = 0; i < nodes.length; i++) for (let j = i + 1; j < nodes.length; j++) {
       const a = nodes[i], b = nodes[j], dx = b.x - a.x, dy = b.y - a.y;
-      const ox = (a.span + b.span) / 2 + (cards ? 56 : 10) - Math.abs(dx), oy = (a.h + b.h) / 2 + (cards ? 40 : 26) - Math.abs(dy);
+      const ox = (a.span + b.span) / 2 + (cards ? 56 : 10) - Math.abs(dx), oy = (a.h + b.h) / 2 + (cards ? 40 : many ? 8 : 26) - Math.abs(dy);
       if (ox <= 0 || oy <= 0) continue;
       if (ox < oy) { const s = (ox / 2) * (dx < 0 ? -1 : 1); if (!a.held) a.x -= s; if (!b.held) b.x += s; }
       else { const s = (oy / 2) * (dy < 0 ? -1 : 1); if (!a.held) a.y -= s; if (!b.held) b.y += s; }
@@ -303,12 +307,12 @@
   byId("subtitle").textContent = data.subtitle;
   byId("notes").textContent = data.notes.join(" ");
   refresh();
-  const quick = nodes.length > 300 ? 60 : 160;
+  const quick = 160;
   for (let i = 0; i < quick; i++) tick();
   place(); fit();
   const settle = () => {
     if (heat < 0.02) { document.body.dataset.settled = "true"; return; }
-    for (let i = 0; i < (nodes.length > 300 ? 1 : 3); i++) tick();
+    for (let i = 0; i < (many ? 8 : 3); i++) tick();
     place();
     if (!touched) fit();
     requestAnimationFrame(settle);
