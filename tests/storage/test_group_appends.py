@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import lance
 import pyarrow as pa
 import pytest
+from tests.storage import graphs
+from tests.storage.graphs import new_graph
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.changes import Append, Delete, TableState, Upsert
+from omnigraph.storage.cut_versions import cut
 from omnigraph.storage.deletions import read_deletions
 from omnigraph.storage.differences import read_parts, unlike
 from omnigraph.storage.files import files_of
 from omnigraph.storage.group_appends import Together, append_each, write_together
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
-from omnigraph.storage.names import DATA, DELETIONS, deletion_file
+from omnigraph.storage.names import DATA, DELETIONS, deletion_file, version_file
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.recent_rows import KEPT_ROWS
 from omnigraph.storage.rewrites import compact
@@ -134,3 +139,26 @@ def test_marks_are_read_as_lance_reads_them(tables: Tables) -> None:
         file = f"{state.location}/{deletion_file(fragment.metadata)}"
         assert read_deletions(tables.place, file, marked).tolist() == list(range(205 - marked, 205))
         dataset.validate()  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(("name", "value"), [("_UNDERSTOOD", frozenset[int]()), ("_FORMAT", (0, 3, b"LANC"))])
+def test_versions_that_are_not_understood_are_made_by_lance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    """Every commit of every thread is there, each with its own state, without a version of ours."""
+    store = new_graph(tmp_path)
+    monkeypatch.setattr(f"omnigraph.storage.cut_versions.{name}", value)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: graphs.insert(store, **{f"k{n}": n}), range(12)))
+    assert graphs.content(store) == {f"k{n}": n for n in range(12)}
+    sizes = [len(graphs.content(store, at=commit.id)) for commit in reversed(store.commits())]
+    assert sizes == list(range(13))
+
+
+def test_versions_are_cut_as_long_as_they_are_understood(tables: Tables) -> None:
+    state = begin(tables, {"a": 1})
+    _, states = appended(tables, state, [{"b": 2}, {"c": 3}])
+    version = tables.place.get(f"{state.location}/{version_file(states[-1].pin)}")
+    foreign = version[:-8] + b"\1\0\2\0" + version[-4:]
+    with pytest.raises(StorageError, match="another format"):
+        list(cut(foreign, frozenset(), [{}]))

@@ -6,7 +6,8 @@ are marked as deleted. So they are cut from it. The file of a version is its sec
 followed by one protobuf message; that message is copied with other fragments, under another number, and without the name of a
 transaction that was not its own. To Lance it is a version like any other: it can be read, and committed on.
 
-Guard tests hold this Lance to that layout (`protos/table.proto`, "Table format" in its documentation).
+Guard tests hold this Lance to that layout (`protos/table.proto`, "Table format" in its documentation). A version that says what
+we do not know (another format, another field, another feature) is not cut: the publisher then lets Lance make every version.
 """
 
 from __future__ import annotations
@@ -31,8 +32,14 @@ _FRAGMENT, _VERSION, _READERS, _WRITERS, _TRANSACTION_FILE, _TRANSACTION_SECTION
 _CHANGED: Final = frozenset({_FRAGMENT, _VERSION, _READERS, _WRITERS, _TRANSACTION_FILE, _TRANSACTION_SECTION})
 """Fields of the message that say something else in a cut version."""
 
+_UNDERSTOOD: Final = frozenset({1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 23})
+"""Fields that a message may have. Among the others are those of stable row ids and of tables over several places."""
+
+_FORMAT: Final = (0, 2, b"LANC")
+"""How the file of such a version ends."""
+
 _HAS_DELETIONS: Final = 1
-"""What readers and writers have to understand."""
+"""What readers and writers have to understand; of all features we know only this one."""
 
 _FRAGMENT_NUMBER, _FRAGMENT_DELETIONS = 1, 3
 _DELETIONS_KIND, _DELETIONS_BASE, _DELETIONS_ID, _DELETIONS_COUNT = 1, 2, 3, 4
@@ -82,11 +89,15 @@ Cut = Mapping[int, Marks | None]
 
 def cut(version: bytes, appended: frozenset[int], cuts: Sequence[Cut]) -> Iterator[tuple[int, bytes]]:
     """Versions with some of the appended fragments, and all others: their pins and files."""
-    start, *_, mark = _FOOTER.unpack(version[-_FOOTER.size :])
-    if mark != b"LANC":
-        raise StorageError("a version that was just written cannot be read", hint="Check the disk; nothing was published.")
+    start, *format_ = _FOOTER.unpack(version[-_FOOTER.size :])
+    if tuple(format_) != _FORMAT:
+        raise StorageError(f"a version of another format: {format_}")
     (size,) = _SIZE.unpack_from(version, start)
     said = list(fields(version[start + _SIZE.size : start + _SIZE.size + size]))
+    unknown = {field for field, _, _ in said} - _UNDERSTOOD
+    features = [value for field, _, value in said if field in (_READERS, _WRITERS) and value not in (0, _HAS_DELETIONS)]
+    if unknown or features:
+        raise StorageError(f"a version with fields {sorted(unknown)} and features {features}")
     fragments = [(_fragment_number(body), body) for field, _, body in said if field == _FRAGMENT and isinstance(body, bytes)]
     flags = {field: value for field, _, value in said if field in (_READERS, _WRITERS) and isinstance(value, int)}
     rest = b"".join(text for field, text, _ in said if field not in _CHANGED)

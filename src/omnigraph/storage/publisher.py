@@ -267,7 +267,7 @@ class Publisher:
             try:
                 folded = self._folded(before, Append(queue[0][1]))
                 first, *others = append_each(self._tables, folded.state, self._written_together(folded.state, queue))
-            except GraphError:  # one by one, then: whoever is to blame is told, and nobody else
+            except GraphError:  # one by one, then, by Lance: whoever is to blame is told, and nobody else
                 continue
             for (waiting, _), applied in zip(queue, [then(folded, first), *others], strict=True):
                 waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}
