@@ -76,6 +76,13 @@ def test_lint_under_its_old_name(og: Call) -> None:
     assert "warning: `omnigraph check` is now `omnigraph lint`" in ran.err
 
 
+@pytest.mark.parametrize("older", ["lint", "check"])
+def test_lint_as_a_part_of_query(og: Call, older: str) -> None:
+    ran = og("query", older, "--schema", SCHEMA, "--query", str(EXAMPLE / "queries" / "search.gq"))
+    assert ran.code == 0
+    assert f"warning: `omnigraph query {older}` is now `omnigraph lint`" in ran.err
+
+
 def test_a_missing_file_is_named_with_its_neighbours(og: Call) -> None:
     ran = og("lint", "--schema", SCHEMA, "--query", str(EXAMPLE / "queries" / "serch.gq"))
     assert ran.code == 1

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from omnigraph.errors import NotFound, UsageError
+from omnigraph.errors import UsageError
 from omnigraph.language.source import Source
 from omnigraph.surfaces.cli.files import read_source
 
@@ -165,10 +165,3 @@ def _settled(choice: str) -> tuple[str, Any]:
         f"--resolve {choice}: what is to become of the conflict?",
         hint='Write ours, theirs, KEY=ours, KEY=theirs or KEY={"property": value}. `--dry-run` shows the keys.',
     )
-
-
-def existing_file(path: str, *, what: str) -> str:
-    """A path that has to be there."""
-    if not Path(path).exists():
-        raise NotFound(f"{what} not found: {path}")
-    return path

@@ -117,6 +117,9 @@ class LazyGroup(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[:2] in (["query", "lint"], ["query", "check"]):
+            click.echo(f"warning: `omnigraph {' '.join(args[:2])}` is now `omnigraph lint`", err=True)
+            args = ["lint", *args[2:]]
         if args and args[0] not in {*COMMANDS, *OLDER, *HIDDEN} and not args[0].startswith("-"):
             from omnigraph.language.diagnostics import did_you_mean
 
