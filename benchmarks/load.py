@@ -2,7 +2,7 @@
 
 One file of 1 M nodes and 2 M edges in JSON lines. Each measurement is a process of its own, so that peak memory is its own.
 The baseline does the least there is to do: Arrow parses the same lines, sorted by type beforehand and with a declared schema, and
-writes one Parquet file per type; nothing is checked, nothing can be refused.
+writes one Parquet file per type; nothing is checked, nothing can be refused. Loads by Spark follow (`benchmarks.pipeline`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from benchmarks import pipeline
 from benchmarks.measuring import Measurement
 
 NODES, EDGES = 1_000_000, 2_000_000
@@ -56,6 +57,7 @@ def measure() -> list[Measurement]:
         Measurement("merge of the 1 M nodes again: every one replaced", found["merge"]["ms"], baseline, bare),
         Measurement(f"load of {name} from Arrow", found["parquet"]["ms"], baseline, bare),
         Measurement(f"export of {name}", found["export"]["ms"], baseline, bare),
+        *pipeline.measure(),
     ]
 
 

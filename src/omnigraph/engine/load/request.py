@@ -18,8 +18,9 @@ from omnigraph.storage.graph_store import GraphStore, check_branch_name
 
 _MOST_WORKERS = 8
 
-SPARK_BYTES = 512 << 20
-"""Files of so many bytes together are loaded by Spark unless somebody says otherwise: then its start is won back."""
+SPARK_BYTES = 4 << 30
+"""Files of so many bytes together are loaded by Spark unless somebody says otherwise. On two cores both are as fast; Spark takes
+some seconds to start, goes on scaling with more cores, and does not hold the ids of everything in one process."""
 
 Choice = TypeVar("Choice", bound=Enum)
 
