@@ -117,7 +117,7 @@ class _Watched:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._over.wait(0.2):
+        while not self._over.wait(0.5):
             sizes = _memory_below(os.getpid())
             self.all = max(self.all, sum(size for _, size in sizes))
             self.worker = max([self.worker, *(size for command, size in sizes if "pyspark.daemon" in command)])

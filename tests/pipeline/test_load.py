@@ -264,3 +264,61 @@ def test_a_large_merge_marks_what_it_replaces_by_tasks(
     here.load(path, engine="local")
     assert comparable(here) == comparable(there)
     assert there.verify(deep=True).problems == ()
+
+
+def _missing_column(folder: Path) -> list[Path]:
+    (folder / "Thing.csv").write_text("text,i32\nx,1\ny,2\n")
+    pq.write_table(pa.table({"number": pa.array([1], pa.int32())}), folder / "Pair.parquet")
+    return [folder / "Thing.csv", folder / "Pair.parquet"]
+
+
+def _mixed_types(folder: Path) -> list[Path]:
+    (folder / "Counted.csv").write_text("number\n" + "".join(f"{n if n % 10 else 'n/a'}\n" for n in range(1, 60)))
+    pq.write_table(pa.table({"name": ["a", "b"], "i32": ["1", "two"]}), folder / "Thing.parquet")
+    lines = [{"type": "Plain", "data": {"note": n if n % 7 == 0 else str(n)}} for n in range(30)]
+    return [folder / "Counted.csv", folder / "Thing.parquet", written(folder / "mixed.jsonl", lines)]
+
+
+def _broken_lines(folder: Path) -> list[Path]:
+    lines = [json.dumps({"type": "Plain", "data": {"note": str(n)}}) for n in range(2000)]
+    return [written(folder / "broken.jsonl", [line[:-5] if n % 100 == 50 else line for n, line in enumerate(lines)])]
+
+
+def _unreadable(folder: Path) -> list[Path]:
+    (folder / "Pair.parquet").write_bytes(b"PAR1 and then nothing of the kind")
+    packed = gzip.compress("".join(json.dumps(r) + "\n" for r in records(50, 9)).encode())
+    (folder / "cut.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    return [folder / "Pair.parquet", folder / "cut.jsonl.gz"]
+
+
+def _unknown_ends(folder: Path) -> list[Path]:
+    (folder / "Counted.csv").write_text("number\n" + "".join(f"{n}\n" for n in range(100)))
+    (folder / "Counts.csv").write_text("from,to\n" + "".join(f"{n},{n + 1 if n % 10 else 5000 + n}\n" for n in range(99)))
+    return [folder / "Counted.csv", folder / "Counts.csv"]
+
+
+@pytest.mark.usefixtures("small_cuts")
+@pytest.mark.parametrize(
+    ("make", "rules", "count"),
+    [
+        (_missing_column, {"required"}, 2),
+        (_mixed_types, {"type"}, 12),
+        (_broken_lines, {"json"}, 20),
+        (_unreadable, {"file"}, 2),
+        (_unknown_ends, {"endpoint"}, 10),
+    ],
+)
+def test_bad_input_gives_a_report_to_act_on(spark: SparkSession, tmp_path: Path, make: Any, rules: set[str], count: int) -> None:
+    """Every violation names its file, and its line where it is about one; nothing is changed."""
+    g = graph(tmp_path, EVERYTHING)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    paths = make(folder)
+    before = g.commits()
+    found = said(g, paths, on(spark))
+    assert found == said(g, paths, "local")
+    assert {rule for rule, *_ in found} == rules
+    assert len(found) == count
+    assert {v[5] for v in found} <= {str(path) for path in paths}
+    assert all((v[6] is not None) == (rules != {"required"} and rules != {"file"}) for v in found)
+    assert g.commits() == before
