@@ -1,7 +1,8 @@
 """From a validated change to a commit.
 
 Rows are written once. If somebody else commits in between, the publisher applies the change on top of that, without writing rows
-again; and if what they changed is something validation relied on, the set rules are asked again, against the graph as it is then.
+again; and if what they changed is something validation relied on, the set rules are asked again about what that has to do with
+this change (`recheck`).
 So two writers can never break a constraint together that neither breaks alone.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
 from omnigraph.engine.write.committed import existing, stored_of
+from omnigraph.engine.write.recheck import recheck
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
@@ -110,13 +112,19 @@ class _Again:
                     f"some of the {delta.type.name} that were to be removed were removed while the write was prepared",
                     hint="Retry: what is left is then counted anew.",
                 )
-        found = self._set_rules(self._changes, view)
+        found = self._found(view)
         if any(_left_behind(v, self._changes) for v in found):
             raise ReadSetChanged(
                 f"{found[0].message}: the edge was added while the write was prepared",
                 hint="Retry: the edge is then removed too.",
             )
         refuse(found)
+
+    def _found(self, view: View) -> list[Violation]:
+        """What is wrong now. Whoever asks the rules in a way of their own asks them about everything."""
+        if self._set_rules is set_violations:
+            return recheck(self._changes, self._view, view)
+        return self._set_rules(self._changes, view)
 
 
 def _left_behind(violation: Violation, changes: ChangeSet) -> bool:

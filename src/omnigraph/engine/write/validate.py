@@ -34,14 +34,17 @@ def violations(changes: ChangeSet, view: View) -> list[Violation]:
 
 def set_violations(changes: ChangeSet, view: View) -> list[Violation]:
     """What is wrong with a change next to what is committed."""
+    many = sum(delta.rows.num_rows for delta in changes) >= SIDE_BY_SIDE
     questions: list[Callable[[], Iterable[Violation]]] = []
     for delta in changes:
         questions += [partial(identity.check, delta, view), partial(unique.check, delta, view)]
         if isinstance(delta.type, EdgeType):
-            questions += [partial(rule, delta, changes, view) for rule in (endpoints.check_new_edges, cardinality.check)]
+            ends = (("src",), ("dst",)) if many else (("src", "dst"),)
+            questions += [partial(endpoints.check_new_edges, delta, changes, view, end) for end in ends]
+            questions.append(partial(cardinality.check, delta, changes, view))
         else:
             questions.append(partial(endpoints.check_left_behind, delta, changes, view))
-    if sum(delta.rows.num_rows for delta in changes) < SIDE_BY_SIDE:
+    if not many:
         return [v for question in questions for v in question()]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="omnigraph-check") as pool:
         return [v for found in pool.map(lambda question: list(question()), questions) for v in found]

@@ -15,16 +15,20 @@ from omnigraph.engine.write.committed import existing, rows_where, stored_of
 from omnigraph.engine.write.violations import Violation
 
 
-def check_new_edges(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
-    """Every edge of the change whose source or target does not exist afterwards."""
+def check_new_edges(
+    delta: Delta, changes: ChangeSet, view: View, columns: tuple[str, ...] = ("src", "dst")
+) -> Iterator[Violation]:
+    """Every edge of the change whose source or target does not exist afterwards; of one end only, if others ask for the other."""
     assert isinstance(delta.type, EdgeType)
     if not delta.rows.num_rows:
         return
-    ends = {delta.type.source: delta.column("src")}
-    other = delta.column("dst")
-    ends[delta.type.target] = pa.concat_arrays([ends[delta.type.target], other]) if delta.type.connects_one_type else other
-    all_missing = {node: _missing_afterwards(view, changes, node, ids) for node, ids in ends.items()}
-    for end, column, node in (("source", "src", delta.type.source), ("target", "dst", delta.type.target)):
+    ends = [e for e in (("source", "src", delta.type.source), ("target", "dst", delta.type.target)) if e[1] in columns]
+    asked: dict[str, pa.Array] = {}
+    for _, column, node in ends:  # ends of one type are looked for together
+        values = delta.column(column)
+        asked[node] = pa.concat_arrays([asked[node], values]) if node in asked else values
+    all_missing = {node: _missing_afterwards(view, changes, node, ids) for node, ids in asked.items()}
+    for end, column, node in ends:
         values, missing = delta.column(column), all_missing[node]
         if not len(missing):
             continue

@@ -1,0 +1,86 @@
+"""What is asked again when somebody else committed in between: what their rows have to do with ours, and nothing else.
+
+A change was right next to the graph as it was. So it can only have become wrong through what came since, or went:
+
+    came to our own table      an id, a unique value or a source that we have too      → our rows that share one are asked again
+    went from a node table     an end of ours may be gone                              → our ends are asked again
+    went from our edge table   a source may have too few                               → our sources are asked again
+
+Looking at some of our rows may blame one wrongly: the row that would excuse it is not among them. So when something is found, all
+rows decide. Nothing is found nearly always, and then asking again costs what the others wrote, not what is being loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import EdgeType
+from omnigraph.engine.view import View
+from omnigraph.engine.write.changeset import ChangeSet, Delta, among, whole
+from omnigraph.engine.write.committed import stored_of
+from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique
+from omnigraph.engine.write.validate import set_violations
+from omnigraph.engine.write.violations import Violation
+from omnigraph.storage.rows import read_pieces
+
+
+def recheck(changes: ChangeSet, before: View, now: View) -> list[Violation]:
+    """What is wrong with a change that was right next to an earlier state of the graph."""
+    if any(delta.replaces_all or len(delta.removed) for delta in changes):
+        return set_violations(changes, now)
+    for delta in changes:
+        if _may_be_wrong(delta, changes, before, now):
+            return set_violations(changes, now)
+    return []
+
+
+def _may_be_wrong(delta: Delta, changes: ChangeSet, before: View, now: View) -> bool:
+    since = _since(delta, before, now)
+    near = _sharing(delta, since.came)
+    if any(identity.check(near, now)) or any(unique.check(near, now)):
+        return True
+    edge = delta.type
+    if not isinstance(edge, EdgeType):
+        return False
+    counted = delta if since.anything_went and edge.minimum else near
+    if any(cardinality.check(counted, changes, now)):
+        return True
+    ends = [now.catalog.nodes[name] for name in {edge.source, edge.target}]
+    went = [_since(Delta(node, pa.table({})), before, now).anything_went for node in ends]
+    return any(went) and any(endpoints.check_new_edges(delta, changes, now))
+
+
+@dataclass(frozen=True)
+class _Since:
+    """What happened to a table."""
+
+    came: pa.Table
+    """Rows that were not there, by the columns rules compare."""
+    anything_went: bool
+
+
+def _since(delta: Delta, before: View, now: View) -> _Since:
+    old, new = stored_of(before, delta.type), stored_of(now, delta.type)
+    known = {piece.files for piece in old.pieces}
+    chosen = [piece for piece in new.pieces if piece.files not in known]
+    came = read_pieces(new.table, chosen, _compared(delta))
+    return _Since(came, new.rows != old.rows + came.num_rows)
+
+
+def _compared(delta: Delta) -> list[str]:
+    """Columns by which rows of a type get in each other's way; of a unique group, the first."""
+    ends = ["src"] if isinstance(delta.type, EdgeType) else []
+    return list(dict.fromkeys(["id", *ends, *(group[0] for group in unique.groups_of(delta))]))
+
+
+def _sharing(delta: Delta, came: pa.Table) -> Delta:
+    """Rows of a change that have a value which one of some others has."""
+    mask = np.zeros(delta.rows.num_rows, np.bool_)
+    if came.num_rows and len(mask):
+        for name in _compared(delta):
+            if name != "id" or not delta.fresh:
+                mask |= among(delta.column(name), whole(came[name]))
+    return replace(delta, rows=delta.rows.filter(pa.array(mask)), places=())
