@@ -56,7 +56,13 @@ def blocks(page: Path) -> list[Block]:
     return [Block(m[1] or "", m[2].strip(), m[3], text.count("\n", 0, m.start()) + 2) for m in BLOCK.finditer(text)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def runnable(page: Path) -> object:
+    """A page to run; one that starts Spark takes a while."""
+    marks = [pytest.mark.slow] if "omnigraph import spark" in page.read_text() else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", map(runnable, PAGES))
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     if "examples" in page.parts:
