@@ -132,11 +132,19 @@ class Adjacency:
         found[open_[inside]] = self.neighbours[low[inside]] == wanted[inside]
         return found
 
+    def neighbours_of(self, sources: Numbers) -> tuple[Array, Numbers]:
+        """Neighbours of each source in turn, and how many each has."""
+        low, high = _bounds(self.starts, sources)
+        counts = high - low
+        if len(counts) and (low[1:] == high[:-1]).all():  # all nodes, usually: their neighbours stand one after the other
+            return self.neighbours[low[0] : high[-1]], counts
+        return self.neighbours[_ranges(low, counts)], counts
+
     def reached(self, sources: Numbers) -> Numbers:
         """Distinct neighbours of a set of nodes, ascending."""
         if len(sources) == 1:
             return self.of(int(sources[0])).astype(np.int64)
-        return distinct(self.neighbours[_all_places(self.starts, sources)])
+        return distinct(self.neighbours_of(sources)[0])
 
 
 @dataclass(frozen=True)
@@ -238,12 +246,6 @@ def _places(starts: Array, sources: Numbers) -> tuple[Numbers, Numbers]:
         return np.zeros(int(high[0] - low[0]), np.int64), np.arange(low[0], high[0])
     counts = high - low
     return np.arange(len(sources)).repeat(counts), _ranges(low, counts)
-
-
-def _all_places(starts: Array, sources: Numbers) -> Numbers:
-    """The places alone."""
-    low, high = _bounds(starts, sources)
-    return _ranges(low, high - low)
 
 
 def _ranges(low: Numbers, counts: Numbers) -> Numbers:

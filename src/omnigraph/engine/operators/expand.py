@@ -18,6 +18,7 @@ from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.evaluate import Scope, holds
 from omnigraph.engine.frame import Binding, Frame
 from omnigraph.engine.numbering import Numbers, distinct_count, each_once, has_nobody
+from omnigraph.engine.operators.merge import merge_numbers
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run, Traversal
 from omnigraph.engine.walk import walk, walk_from_one
@@ -41,6 +42,9 @@ class Looked:
 
     def expand(self, sources: Numbers) -> tuple[Numbers, Array]:
         return self._adjacency.expand(np.searchsorted(self._nodes, sources))
+
+    def neighbours_of(self, sources: Numbers) -> tuple[Array, Numbers]:
+        return self._adjacency.neighbours_of(np.searchsorted(self._nodes, sources))
 
     def reached(self, sources: Numbers) -> Numbers:
         return self._adjacency.reached(np.searchsorted(self._nodes, sources))
@@ -113,23 +117,42 @@ def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str,
     """The nodes a hop leads to from any row, each once."""
     hop = step.hop
     what = f"reaching {step.source} {hop} {step.target}"
-    parts: list[Numbers] = []
+    parts: list[Frame] = []
     for frame in frames:
         run.budget.check(what)
         sources = Scope(run, frame, bindings).nodes_of(step.source, hop.source_type)
+        weight = frame.weight
         if has_nobody(sources):
-            sources = sources[sources >= 0]
+            there = sources >= 0
+            sources, weight = sources[there], None if weight is None else weight[there]
         if len(sources):
-            parts.append(stepper(run, hop, sources, hops=1).reached(sources))
+            parts.append(_reached(step, stepper(run, hop, sources, hops=1), sources, weight))
             run.budget.hold(sum(part.nbytes for part in parts), what)
     if not parts:
         return
-    targets = parts[0] if len(parts) == 1 else each_once(np.concatenate(parts))
-    found = Frame(len(targets), {step.target: targets})
+    found = parts[0] if len(parts) == 1 else _reached_together(step, parts)
     for condition in step.conditions:
         found = found.keep(holds(condition, Scope(run, found, bindings)))
     if found.rows:
         yield found
+
+
+def _reached(step: st.Reach, known: Adjacency | Looked, sources: Numbers, weight: Array | None) -> Frame:
+    if not step.weighted:
+        targets = known.reached(sources)
+        return Frame(len(targets), {step.target: targets})
+    neighbours, counts = known.neighbours_of(sources)
+    targets, walks = merge_numbers(neighbours.astype(np.int64), None if weight is None else weight.repeat(counts))
+    return Frame(len(targets), {step.target: targets}, walks)
+
+
+def _reached_together(step: st.Reach, parts: list[Frame]) -> Frame:
+    targets = np.concatenate([part.columns[step.target] for part in parts])
+    if not step.weighted:
+        once = each_once(targets)
+        return Frame(len(once), {step.target: once})
+    once, walks = merge_numbers(targets, np.concatenate([part.weight for part in parts if part.weight is not None]))
+    return Frame(len(once), {step.target: once}, walks)
 
 
 def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:

@@ -46,7 +46,7 @@ def merge_frame(frame: Frame) -> Frame:
     """One frame with each row once."""
     if len(frame.columns) == 1:
         ((name, column),) = frame.columns.items()
-        values, weight = _merge_one(column, frame.weight)
+        values, weight = merge_numbers(column, frame.weight)
         return Frame(len(values), {name: values}, weight)
     names = list(frame.columns)
     packed = _packed(frame)
@@ -98,7 +98,8 @@ def _merge_packed(frame: Frame, key: Array, ranges: list[int]) -> Frame:
     return Frame(len(starts), {name: columns[name] for name in frame.columns}, total)
 
 
-def _merge_one(column: Array, weight: Array | None) -> tuple[Array, Array]:
+def merge_numbers(column: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Each number once, ascending, with its weight."""
     if len(column) <= _SHORT and bool((column[1:] > column[:-1]).all()):  # the neighbours of one node come like this
         return column, np.ones(len(column), np.int64) if weight is None else weight
     top = int(column.max()) + 1 if len(column) else 0

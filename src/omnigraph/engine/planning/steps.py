@@ -116,9 +116,12 @@ class Reach:
     hop: Hop
     conditions: tuple[lg.Condition, ...] = ()
     """About the target."""
+    weighted: bool = False
+    """Whether it counts how many walks lead to each."""
 
     def describe(self) -> str:
-        return f"Reach {self.source} {self.hop} {self.target}: {self.hop.target_type}, each once{_where(self.conditions)}"
+        walks = " with its walks" if self.weighted else ""
+        return f"Reach {self.source} {self.hop} {self.target}: {self.hop.target_type}, each once{walks}{_where(self.conditions)}"
 
 
 @dataclass(frozen=True, slots=True)

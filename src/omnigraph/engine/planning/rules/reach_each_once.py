@@ -1,4 +1,4 @@
-"""Where only the question counts which nodes are reached, a hop goes from all nodes together and gives each node once.
+"""Where everything but the reached nodes is forgotten, a hop goes from all nodes together and gives each node once.
 
     Lookup p: Person by name = $n                  Lookup p: Person by name = $n
     Expand p -Knows-> f: Person                    Reach p -Knows-> f: Person, each once
@@ -7,8 +7,8 @@
     Merge equal rows of (g)
     Group count(distinct g)
 
-A weight says how many walks lead to a node. `distinct`, `min` and `max` do not ask for it, and without it neither rows
-nor weights have to be carried along. What comes out of the last hop is distinct already.
+Rows are not made to be merged again. A weight says how many walks lead to a node; `distinct`, `min` and `max` do not ask for it,
+and then it is not counted either. What comes out of the last hop is distinct already.
 """
 
 from __future__ import annotations
@@ -24,18 +24,15 @@ from omnigraph.language.gq.tree import AggregateFunction as Fn
 
 def apply(plan: st.Plan, catalog: Catalog) -> st.Plan:
     """Let hops whose rows are merged at once reach each node once."""
-    if not all(_takes_each_once(p.expression) for p in plan.tail.projections) or plan.tail.arms:
-        return plan
-    if not (plan.tail.aggregates or plan.tail.distinct):
-        return plan
+    weighted = not all(_takes_each_once(p.expression) for p in plan.tail.projections)
     steps: list[st.Step] = []
     for step in plan.steps:
         last = steps[-1] if steps else None
         if isinstance(step, st.Merge) and isinstance(last, st.Expand) and _reaches(last, step):
-            steps[-1] = st.Reach(last.source, last.target, last.hop, last.conditions)
+            steps[-1] = st.Reach(last.source, last.target, last.hop, last.conditions, weighted)
         else:
             steps.append(step)
-    return replace(plan, steps=tuple(steps), tail=_counting(plan.tail, steps))
+    return replace(plan, steps=tuple(steps), tail=plan.tail if weighted else _counting(plan.tail, steps))
 
 
 def _takes_each_once(expression: lg.Expression) -> bool:
