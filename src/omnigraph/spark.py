@@ -1,7 +1,7 @@
 """The graph for Spark users: `from omnigraph import spark as ogs`.
 
-    spark = ogs.session()                                    # or your own session; local by default, any cluster by its master
-    ogs.load(g, {"Person": people, "Knows": knows}, mode="merge", branch="etl/nightly", from_="main")
+spark = ogs.session()                                    # or your own session; local by default, any cluster by its master
+ogs.load(g, {"Person": people, "Knows": knows}, mode="merge", branch="etl/nightly", from_="main")
 """
 
 from __future__ import annotations
