@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import history, language, load, mutations, queries, startup, storage
+from benchmarks import history, language, load, mutations, queries, startup, storage, tables
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -18,6 +18,7 @@ SUITES = {
     "queries": queries.measure,
     "startup": startup.measure,
     "storage": storage.measure,
+    "tables": tables.measure,
 }
 
 

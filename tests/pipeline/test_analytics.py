@@ -37,15 +37,6 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
     return graph_of(tmp_path_factory.mktemp("analytics"), nodes, edges)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_partitions(spark: SparkSession) -> Any:
-    """The graphs are small: joins in two tasks."""
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "2")
-    yield
-    spark.conf.set("spark.sql.shuffle.partitions", before or "200")
-
-
 @pytest.fixture(scope="module")
 def on_spark(spark: SparkSession, graph: og.Graph) -> Analytics[MeasuredFrame]:
     return ogs.analytics(graph, spark=spark)

@@ -13,7 +13,8 @@ longer than it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
@@ -38,10 +39,14 @@ from omnigraph.engine.graph import Graph
 from omnigraph.errors import NotFound
 from omnigraph.pipeline.session import session
 from omnigraph.pipeline.source import table
+from omnigraph.pipeline.tasks import parallelism
 from omnigraph.storage.lineage import Commit
 
 _PARTITION_BITS = 33
 """How many bits of Spark's increasing ids count the rows of a partition."""
+
+_SHUFFLES = "spark.sql.shuffle.partitions"
+_TASK_ROWS = 1_000_000
 
 
 @dataclass
@@ -81,7 +86,8 @@ class OnSpark:
 
     def run(self, asked: Asked) -> MeasuredFrame:
         """Measure, and write the values if that is asked for."""
-        found = _measured(self._network(asked), asked)
+        with _shuffles(self._spark, asked):
+            found = _measured(self._network(asked), asked)
         if asked.target is not None:
             found.commit = write_back(self._graph.workspace, asked.target, found.to_arrow(), asked.algorithm)
         return found
@@ -91,6 +97,19 @@ class OnSpark:
         if self._last is None or self._last[0] != key:
             self._last = (key, _network(self._graph, self._spark, asked))
         return self._last[1]
+
+
+@contextmanager
+def _shuffles(spark: SparkSession, asked: Asked) -> Iterator[None]:
+    """Joins in no more tasks than there is work for: every round has several, and Spark's 200 cost more than a small join."""
+    before = spark.conf.get(_SHUFFLES) or "200"
+    rows = sum(asked.view.nodes(n).count for n in asked.scope.nodes) + sum(asked.view.edges(n).count for n in asked.scope.edges)
+    wanted = min(int(before), max(2 * parallelism(spark), rows // _TASK_ROWS))
+    spark.conf.set(_SHUFFLES, str(wanted))
+    try:
+        yield
+    finally:
+        spark.conf.set(_SHUFFLES, before)
 
 
 @dataclass(frozen=True)
