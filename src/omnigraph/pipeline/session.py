@@ -20,6 +20,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -169,7 +170,9 @@ def _context(conf: SparkConf, java: Java | None, log: IO[bytes]) -> SparkContext
     before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = java.home
     try:
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": log})  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():  # Lance warns of forks; this one becomes Java at once
+            warnings.filterwarnings("ignore", message="lance is not fork-safe")
+            gateway = launch_gateway(conf, popen_kwargs={"stderr": log})  # type: ignore[no-untyped-call]
     finally:
         if before is None:
             del os.environ["JAVA_HOME"]
