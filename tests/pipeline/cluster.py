@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -16,11 +17,13 @@ import pyspark
 
 from omnigraph.pipeline.java import find_java
 
+_ON_DEATH_OF_PARENT = 1
+
 HOSTS = ("127.0.0.1", "127.0.0.2")
 """Two addresses, or Spark would not start a slow task a second time."""
 
 
-def eventually(what: Callable[[], object], seconds: float = 60) -> None:
+def eventually(what: Callable[[], object], seconds: float = 240) -> None:
     """Wait until something is so."""
     end = time.monotonic() + seconds
     while not what():
@@ -32,6 +35,11 @@ def free_port(host: str) -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
+
+
+def _end_with_me() -> None:
+    """A process that does not outlive the tests, however these end."""
+    ctypes.CDLL(None).prctl(_ON_DEATH_OF_PARENT, signal.SIGKILL)
 
 
 class Cluster:
@@ -89,7 +97,9 @@ class Cluster:
         }
         with (self._folder / f"{name}.log").open("wb") as log:
             command = [f"{home}/bin/spark-class", class_, "--host", host, *more]
-            started = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            started = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True, preexec_fn=_end_with_me
+            )
         self._processes.append(started)
 
     def executors(self) -> list[int]:
