@@ -62,7 +62,7 @@ def runnable(page: Path) -> object:
     return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 
-@pytest.mark.parametrize("page", map(runnable, PAGES))
+@pytest.mark.parametrize("page", [runnable(page) for page in PAGES])
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     if "examples" in page.parts:

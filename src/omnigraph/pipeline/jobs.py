@@ -18,9 +18,10 @@ from pyspark.sql import SparkSession
 from omnigraph.embedding import Embedder, Pace
 from omnigraph.engine import embed as embedding
 from omnigraph.engine import export_parts as exporting
-from omnigraph.engine import reconcile
 from omnigraph.engine import statistics as counting
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.reconcile import Optimized, TableOutcome
+from omnigraph.engine.reconcile import optimize as optimized
 from omnigraph.pipeline.session import session
 from omnigraph.pipeline.tasks import parallelism, run_tasks
 from omnigraph.storage.graph_store import MAIN
@@ -44,14 +45,14 @@ def optimize(
     branch: str = MAIN,
     *,
     types: Sequence[str] | None = None,
-    progress: Callable[[reconcile.TableOutcome], None] | None = None,
+    progress: Callable[[TableOutcome], None] | None = None,
     actor: str | None = None,
     spark: SparkSession | None = None,
-) -> reconcile.Optimized:
+) -> Optimized:
     """What `g.optimize` does, with groups of pieces rewritten and index segments built by tasks."""
     run = run_on(spark or session())
     catalog = graph.view(branch).catalog
-    return reconcile.optimize(graph.store, branch, catalog, progress, types=types, actor=actor, run=run)
+    return optimized(graph.store, branch, catalog, progress, types=types, actor=actor, run=run)
 
 
 def embed(

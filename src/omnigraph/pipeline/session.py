@@ -23,6 +23,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Final
 
@@ -114,6 +115,11 @@ def _is_alive(spark: SparkSession) -> bool:
 
 
 def _remote(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
+    if find_spec("grpc") is None:
+        raise SparkUnavailable(
+            f"cannot reach Spark at {url}: a client of Spark Connect needs the package grpcio",
+            hint="pip install 'pyspark[connect]', or use a spark:// master.",
+        )
     builder = SparkSession.builder.remote(url).appName(app_name)
     for name, value in config.items():
         builder = builder.config(name, value)

@@ -120,7 +120,7 @@ def _of_type(type_: Type, content: Any, options: Mapping[str, str]) -> Iterator[
             format_ = _format(found.path)
             if format_ is Format.NDJSON:
                 raise UsageError(f"{found.path} says itself which types its records have", hint="Load it by its path alone.")
-            yield Input(format_, found.path, found.path, type_, found.size, options)
+            yield Input(format_, _from_anywhere(found.path), found.path, type_, found.size, options)
     elif _is_distributed(content):
         yield Input(Format.DISTRIBUTED, content, None, type_)
     elif _is_frame(content):
@@ -165,10 +165,10 @@ def _file(found: InputFile, catalog: Catalog, types: Mapping[str, str], options:
     format_ = _format(path)
     size = None if path.endswith(".gz") else found.size
     if format_ is Format.NDJSON:
-        return Input(format_, path, path, None, size, options)
+        return Input(format_, _from_anywhere(path), path, None, size, options)
     name = types.get(path) or types.get(os.path.basename(path))
     if name is not None:
-        return Input(format_, path, path, _type_named(name, catalog), size, options)
+        return Input(format_, _from_anywhere(path), path, _type_named(name, catalog), size, options)
     stem = os.path.basename(path).partition(".")[0]
     type_ = catalog.nodes.get(stem) or catalog.edge(stem)
     if type_ is None:
@@ -179,7 +179,12 @@ def _file(found: InputFile, catalog: Catalog, types: Mapping[str, str], options:
             f"{path}: there is no type `{stem}`",
             hint=f'Say which type its rows have: types={{"{os.path.basename(path)}": "…"}}.',
         )
-    return Input(format_, path, path, type_, size, options)
+    return Input(format_, _from_anywhere(path), path, type_, size, options)
+
+
+def _from_anywhere(path: str) -> str:
+    """A path that means the same to a process that was started in another folder."""
+    return path if is_remote(path) else os.path.abspath(path)
 
 
 def _format(path: str) -> Format:
