@@ -12,6 +12,7 @@ from omnigraph import spark as ogs
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    made = ogs.session(master="local[2]", quick=True)
+    # A page of the documentation may have started one in this process, and there can be only one.
+    made = ogs.session() if SparkSession.getActiveSession() is not None else ogs.session(master="local[2]", quick=True)
     yield made
     made.stop()
