@@ -2,7 +2,7 @@
 
 *Warm*: every system is open in a process of its own; they take turns, a few calls each, and the median of all calls counts. A
 call is what a program would write, from the text of the query to rows in Python. *Cold*: a fresh process opens the database and
-answers once; the median of three counts. The files are in the page cache in both cases.
+answers once; the median of five counts. The files are in the page cache in both cases.
 
 Besides: how long and how much memory the adjacency of 10 M edges takes, and three hops on a graph that has none yet.
 
@@ -33,7 +33,7 @@ from benchmarks.workloads import WORKLOADS, Parameters, Workload
 DETAIL = Path(__file__).parent / "results" / "detail" / "queries.json"
 CHECKED = 4
 """Sets of parameters whose answers are compared; the others are only timed."""
-COLD_RUNS = 3
+COLD_RUNS = 5
 WARM_UP_SECONDS = 1.0
 """How long every system is asked before a workload counts, at most."""
 PATIENCE_SECONDS = 20.0

@@ -300,14 +300,21 @@ def close(step: st.Close, frames: Iterator[Frame], run: Run, bindings: dict[str,
             kept = others == targets[rows]
             found = frame.take(rows[kept]).with_columns(**{step.edge_variable: edges[kept]})
         elif hop.single:
-            there = (sources >= 0) & (targets >= 0)
-            connected = np.zeros(frame.rows, np.bool_)
-            connected[there] = _connected(hop, sources[there], targets[there], run)
-            found = frame.keep(connected)
+            found = frame.keep(_connected_rows(hop, sources, targets, run))
         else:
             found = frame.keep(_reaches(hop, sources, targets, run))
         if found.rows:
             yield found
+
+
+def _connected_rows(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:
+    """Row by row, whether there is an edge; there is none from or to nobody."""
+    if not has_nobody(sources) and not has_nobody(targets):
+        return _connected(hop, sources, targets, run)
+    there = (sources >= 0) & (targets >= 0)
+    connected = np.zeros(len(sources), np.bool_)
+    connected[there] = _connected(hop, sources[there], targets[there], run)
+    return connected
 
 
 def _connected(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:
