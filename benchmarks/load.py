@@ -26,18 +26,7 @@ ROWS = NODES + EDGES
 LEAST_RATE = 150_000
 MOST_MEGABYTES = 2_000
 
-SCHEMA = """
-node Person {
-    name: String @key
-    age: I32?
-    bio: String?
-    born: Date?
-    email: String? @unique
-    @range(age, 0..150)
-    @check(email, "@")
-}
-edge Knows: Person -> Person @card(0..1000) { since: Date? weight: F64? }
-"""
+SCHEMA = pipeline.SCHEMA
 
 
 def measure() -> list[Measurement]:

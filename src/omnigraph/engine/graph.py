@@ -40,6 +40,7 @@ from omnigraph.engine.looking import LookingMethods
 from omnigraph.engine.names import Branches, Tags
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.parameters import Value, bind, require
+from omnigraph.engine.planning.steps import Plan
 from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
 from omnigraph.engine.reconcile import Optimized, Reconciler, TableOutcome, optimize
 from omnigraph.engine.result import Result
@@ -236,16 +237,12 @@ class Graph(PastMethods, LookingMethods):
         at: str | None,
     ) -> Result:
         prepared, run = self._ready(view, source, params, name, traversal, budget)
-        plan = prepared.plan(view)
-        parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
-        return _result(prepared, view, branch, at, parts)
+        return _result(prepared, view, branch, at, list(_parts(prepared.plan(view), run)))
 
     def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
         """The answer to a prepared read."""
         run = self._run(view, prepared, params, None, Budget())
-        plan = prepared.plan(view)
-        parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
-        return _result(prepared, view, None, view.snapshot.commit, parts)
+        return _result(prepared, view, None, view.snapshot.commit, list(_parts(prepared.plan(view), run)))
 
     def session(self, branch: str | None = None, at: str | None = None) -> Session:
         """One view for several reads: what others commit meanwhile is not seen."""
@@ -270,7 +267,7 @@ class Graph(PastMethods, LookingMethods):
         names = [p.column for p in plan.tail.projections]
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for part in finish(plan, run_steps(plan.steps, run, plan.bindings), run):
+            for part in _parts(plan, run):
                 if part and len(part[0]):
                     yield pa.RecordBatch.from_arrays([vec.to_arrow() for vec in part], names=names)
 
@@ -300,7 +297,7 @@ class Graph(PastMethods, LookingMethods):
         _, run = self._ready(view, source, params, name, traversal, Budget())
         run.trace = trace
         started = time.perf_counter()
-        parts = list(finish(plan, run_steps(plan.steps, run, plan.bindings), run))
+        parts = list(_parts(plan, run))
         elapsed = (time.perf_counter() - started) * 1000
         rows = sum(len(part[0]) for part in parts if part)
         return explained(prepared.query.name, target, plan, estimated, trace, rows, elapsed)
@@ -515,6 +512,11 @@ class Graph(PastMethods, LookingMethods):
         from omnigraph.storage.verify import verify
 
         return verify(self.store, deep=deep)
+
+
+def _parts(plan: Plan, run: Run) -> Iterator[list[Vec]]:
+    """The rows of a plan, some at a time."""
+    return finish(plan, run_steps(plan.steps, run, plan.bindings), run)
 
 
 def _require_read(prepared: Prepared) -> None:

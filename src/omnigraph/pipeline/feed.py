@@ -35,9 +35,8 @@ from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.history.changes import Change, Filter, Image
 from omnigraph.engine.history.past import Names
 from omnigraph.errors import UsageError
-from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.pipeline.session import session
-from omnigraph.pipeline.source import hinted
+from omnigraph.pipeline.source import STORAGE_OPTION, checked_options, hinted, storage_options
 from omnigraph.pipeline.types import arrow_schema
 from omnigraph.storage.graph_store import MAIN
 from omnigraph.storage.lineage import Commit
@@ -90,11 +89,7 @@ class ChangesSource(DataSource):
 
     @hinted()
     def __init__(self, options: Any) -> None:
-        self.options = {str(name).lower(): str(value) for name, value in dict(options).items()}
-        for name in self.options:
-            if name not in _OPTIONS and not name.startswith("storage."):
-                hint = did_you_mean(name, _OPTIONS) or f"There are {', '.join(_OPTIONS)} and storage.*."
-                raise UsageError(f"there is no option `{name}`", hint=hint)
+        self.options = checked_options(options, _OPTIONS)
         if "graph" not in self.options:
             raise UsageError("the option `graph` is missing", hint='Add .option("graph", …).')
 
@@ -124,7 +119,7 @@ class ChangesSource(DataSource):
         return ChangesStream(self._followed(), self.options.get("since", "beginning"), int(most))
 
     def _followed(self) -> Followed:
-        storage = {n.removeprefix("storage."): v for n, v in self.options.items() if n.startswith("storage.")}
+        storage = storage_options(self.options)
         chosen = Filter.of(*(_listed(self.options.get(name)) for name in ("kinds", "types", "ops")))
         return Followed(self.options["graph"], tuple(sorted(storage.items())), self.options.get("branch", MAIN), chosen)
 
@@ -273,7 +268,7 @@ def changes(
     start, end = graph.past.stretch(branch, since, Filter.of(kinds, types, ops))
     reader = (spark or session()).read.format(FORMAT).option("graph", graph.store.place.uri).option("branch", branch)
     for name, value in graph.store.place.options.items():
-        reader = reader.option(f"storage.{name}", value)
+        reader = reader.option(f"{STORAGE_OPTION}{name}", value)
     for name, given in (("kinds", kinds), ("types", types), ("ops", ops)):
         if given is not None:
             reader = reader.option(name, given if isinstance(given, str) else ",".join(given))

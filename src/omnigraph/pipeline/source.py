@@ -27,7 +27,7 @@ Writing is in `omnigraph.pipeline.target`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -62,6 +62,9 @@ PARTITION_ROWS: Final = 1 << 20
 BATCH_ROWS: Final = 1 << 16
 
 _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+STORAGE_OPTION: Final = "storage."
+"""How options begin that are meant for the object store."""
+
 _OPTIONS: Final = ("graph", "type", "branch", "at", "columns", "partitions", "pushdown", "mode", "actor", "message")
 _ID: Final = PropertyType(Scalar.STRING)
 
@@ -89,7 +92,7 @@ def table(
     place = graph.store.place
     given = {"graph": place.uri, "type": type_, "branch": branch, "at": at, "pushdown": str(pushdown).lower()}
     given |= {"columns": None if columns is None else ",".join(columns)}
-    given |= {f"storage.{name}": value for name, value in place.options.items()}
+    given |= {f"{STORAGE_OPTION}{name}": value for name, value in place.options.items()}
     return (spark or session()).read.format(FORMAT).options(**{n: v for n, v in given.items() if v is not None}).load()
 
 
@@ -113,16 +116,27 @@ def hinted() -> Iterator[None]:
         raise
 
 
+def checked_options(given: Any, known: Sequence[str]) -> dict[str, str]:
+    """Options of a format by their names in small letters; one that nobody knows is refused."""
+    options = {str(name).lower(): str(value) for name, value in dict(given).items()}
+    for name in options:
+        if name not in known and not name.startswith(STORAGE_OPTION):
+            hint = did_you_mean(name, known) or f"There are {', '.join(known)} and {STORAGE_OPTION}*."
+            raise UsageError(f"there is no option `{name}`", hint=hint)
+    return options
+
+
+def storage_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Those among the options that the object store is opened with."""
+    return {n.removeprefix(STORAGE_OPTION): v for n, v in options.items() if n.startswith(STORAGE_OPTION)}
+
+
 class OmniGraphSource(DataSource):
     """The format itself."""
 
     @hinted()
     def __init__(self, options: Any) -> None:
-        self.options = {str(name).lower(): str(value) for name, value in dict(options).items()}
-        for name in self.options:
-            if name not in _OPTIONS and not name.startswith("storage."):
-                hint = did_you_mean(name, _OPTIONS) or f"There are {', '.join(_OPTIONS)} and storage.*."
-                raise UsageError(f"there is no option `{name}`", hint=hint)
+        self.options = checked_options(options, _OPTIONS)
         self._pinned: Pinned | None = None
 
     @classmethod
@@ -166,7 +180,7 @@ class OmniGraphSource(DataSource):
         return writer(graph.store.place, view, branch, type_, Mode(given), self.options)
 
     def _graph(self) -> Graph:
-        return open_graph(self._required("graph"), storage_options=self._storage())
+        return open_graph(self._required("graph"), storage_options=storage_options(self.options))
 
     def pinned(self) -> Pinned:
         """The type at the commit that is read. Looked up once."""
@@ -182,9 +196,6 @@ class OmniGraphSource(DataSource):
         if name not in self.options:
             raise UsageError(f"the option `{name}` is missing", hint=f'Add .option("{name}", …).')
         return self.options[name]
-
-    def _storage(self) -> dict[str, str]:
-        return {name.removeprefix("storage."): value for name, value in self.options.items() if name.startswith("storage.")}
 
     def _columns(self) -> list[str] | None:
         given = self.options.get("columns")
