@@ -159,15 +159,15 @@ TABLE: dict[str, Held | CannotArise] = {
     "heal_does_not_promote_live_schema_apply_staging": cannot_arise(
         "a schema is part of the commit that brings it, and nobody completes another's commit",
         "engine/write/test_promises.py::test_of_two_changes_of_the_schema_the_second_is_void",
-        "storage/test_processes.py::test_of_two_schema_changes_at_once_the_second_is_void_and_others_go_on",
+        "storage/test_threads.py::test_of_two_schema_changes_at_once_the_second_is_void_and_others_go_on",
     ),
     "cross_process_n_writers": held(
         "storage/test_processes.py::test_commits_of_eight_processes_on_one_branch_form_one_line_and_none_is_lost",
         "engine/history/test_processes.py::test_processes_that_merge_into_one_branch",
     ),
     "in_process_interleave": held(
-        "storage/test_processes.py::test_writes_of_sixteen_threads_share_swaps_and_each_is_a_commit_of_its_own",
-        "storage/test_processes.py::test_a_plan_of_a_group_that_is_void_fails_alone",
+        "storage/test_threads.py::test_writes_of_sixteen_threads_share_swaps_and_each_is_a_commit_of_its_own",
+        "storage/test_threads.py::test_a_plan_of_a_group_that_is_void_fails_alone",
     ),
     "live_writer_recovery": cannot_arise(
         "there is no recovery; reclaim, the only thing that deletes, leaves alone what is under way",

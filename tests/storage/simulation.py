@@ -1,0 +1,548 @@
+"""Random histories against a model that fits in a page.
+
+A seed decides everything: which of two handles (two processes, as far as storage can tell) does what, to which branch, whether
+its plan is published at once or kept until it is stale, whether somebody else commits just before the swap, whether a call fails
+or the process dies at it. After every step the newest state of some branch is compared with the model; at the end everything is:
+heads, lineages, every commit that can still be reached, tags, merge bases.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import pytest
+from tests.storage.crashing import Died, assert_linear, die, timeout
+from tests.storage.graphs import PEOPLE, SCHEMA, THINGS, place, rows
+
+from omnigraph.errors import (
+    AlreadyExists,
+    GraphError,
+    HistoryReclaimed,
+    KeyConflict,
+    NotFound,
+    PreconditionFailed,
+    ReadSetChanged,
+    StorageError,
+)
+from omnigraph.storage.changes import NO_ROWS, Append, Change, Delete, Overwrite, Upsert, WrittenRows
+from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
+from omnigraph.storage.indexes import key_indexes
+from omnigraph.storage.lineage import OpClass, merge_base
+from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.rewrites import compact
+
+STEPS = 12
+"""Steps of a history, on average."""
+
+KEYS = [f"k{n}" for n in range(6)]
+TABLES = (PEOPLE, THINGS)
+BRANCHES = ["a", "b", "c/d"]
+
+Content = Mapping[str, int]
+Contents = Mapping[str, Content]
+"""Per table."""
+
+
+# ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Made:
+    """A commit."""
+
+    id: str
+    parent: str | None
+    life: int
+    """The life of the branch it was made in: a name that is deleted and given again has another."""
+    contents: Contents
+    touched: frozenset[str]
+    """Tables whose rows it changed."""
+    moved: frozenset[str]
+    """Tables it stored in another version; maintenance moves without touching."""
+
+
+@dataclass
+class Life:
+    number: int
+    head: str
+    sealed: bool = False
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a plan is to do to one table."""
+
+    table: str
+    kind: str
+    values: tuple[tuple[str, int], ...]
+
+    def on(self, content: Content) -> Content:
+        given = dict(self.values)
+        match self.kind:
+            case "insert" | "upsert":
+                return {**content, **given}
+            case "delete":
+                return {k: v for k, v in content.items() if k not in given}
+            case _:
+                return given
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan with its data files written, and what the model has to know of it."""
+
+    plan: PublishPlan
+    branch: str
+    life: int
+    wanted: tuple[Wanted, ...]
+    moves: frozenset[str] = frozenset()
+    """Tables that maintenance has stored anew."""
+
+
+@dataclass
+class Model:
+    commits: dict[str, Made] = field(default_factory=dict)
+    branches: dict[str, Life] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    lives: int = 0
+
+    def lineage(self, commit: str) -> list[str]:
+        found = []
+        at: str | None = commit
+        while at is not None:
+            found.append(at)
+            at = self.commits[at].parent
+        return found
+
+    def reachable(self) -> set[str]:
+        ends = [life.head for life in self.branches.values()] + list(self.tags.values())
+        return {c for end in ends for c in self.lineage(end)}
+
+    def head(self, branch: str) -> Made:
+        return self.commits[self.branches[branch].head]
+
+    def since(self, base: str, life: Life) -> list[Made] | None:
+        """Commits made on a branch after `base`; None if `base` is not part of its life."""
+        found: list[Made] = []
+        at = life.head
+        while at != base:
+            made = self.commits[at]
+            if made.life != life.number or made.parent is None:
+                return None
+            found.append(made)
+            at = made.parent
+        return found
+
+    def refusal(self, prepared: Prepared) -> tuple[type[GraphError], ...]:
+        """With what a plan must be refused now; nothing if it must be published."""
+        life = self.branches.get(prepared.branch)
+        if life is None or life.sealed:
+            return (NotFound,)
+        plan = prepared.plan
+        if life.number != prepared.life:  # the name was given to a new branch: a handle that has not noticed says NotFound
+            return (NotFound, ReadSetChanged, PreconditionFailed)
+        if plan.expected_head is not None and plan.expected_head != life.head:
+            return (PreconditionFailed,)
+        between = self.since(plan.base, life)
+        assert between is not None
+        replaced = {replacement.table for replacement in plan.replacements}
+        if any(made.touched & plan.read_set or made.moved & replaced for made in between):
+            return (ReadSetChanged,)
+        now = self.commits[life.head].contents
+        for wanted in prepared.wanted:
+            if wanted.kind == "insert" and dict(wanted.values).keys() & now[wanted.table].keys():
+                return (KeyConflict,)
+        return ()
+
+    def publish(self, prepared: Prepared, commit: str) -> None:
+        life = self.branches[prepared.branch]
+        before = self.commits[life.head].contents
+        after = dict(before)
+        for wanted in prepared.wanted:
+            after[wanted.table] = wanted.on(after[wanted.table])
+        touched = frozenset(w.table for w in prepared.wanted if _changes(w, before[w.table]))
+        self.commits[commit] = Made(commit, life.head, life.number, after, touched, touched | prepared.moves)
+        life.head = commit
+
+    def create_branch(self, name: str, at: str) -> None:
+        self.lives += 1
+        self.branches[name] = Life(self.lives, at)
+
+
+def _changes(wanted: Wanted, content: Content) -> bool:
+    """Whether anything is written: removing what is not there is not, replacing a row by the same row is."""
+    given = dict(wanted.values)
+    return bool(given.keys() & content.keys()) if wanted.kind == "delete" else bool(given or content)
+
+
+# ── trouble ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+Trap = tuple[int | Call, bool, Callable[[], None]]
+"""At which call, whether after it, and what happens."""
+
+NO_TROUBLE = (None, False, die)
+
+
+class Trouble(Effects):
+    """Does something once, at the n-th call or at the first of a kind, when it was told to."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.begun = 0
+        self.at: int | Call | None = None
+        self.late = False
+        self.action: Callable[[], None] = die
+
+    def arm(self, at: int | Call | None, late: bool, action: Callable[[], None]) -> None:
+        self.calls, self.begun, self.at, self.late, self.action = [], 0, at, late, action
+
+    def before(self, call: Call) -> None:
+        self.begun += 1
+        if not self.late:
+            self._strike(call)
+
+    def after(self, call: Call) -> None:
+        self.calls.append(call)
+        if self.late:
+            self._strike(call)
+
+    def _strike(self, call: Call) -> None:
+        if self.at in (call, self.begun):
+            self.at = None
+            self.action()
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Result]):
+    value: Result | None
+    error: BaseException | None
+    calls: list[Call]
+    """Those that ran."""
+
+
+# ── a history ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class History:
+    """One graph, two handles on it, and the model of it."""
+
+    def __init__(self, seed: int, folder: Path, first: str) -> None:
+        self.random = random.Random(seed)
+        self.folder = folder
+        self.model = Model()
+        self.model.create_branch(MAIN, first)
+        self.model.commits[first] = Made(
+            first, None, self.model.branches[MAIN].number, {t: {} for t in TABLES}, frozenset(), frozenset()
+        )
+        self.troubles = [Trouble(), Trouble()]
+        self.handles = [self._open(0), self._open(1)]
+        self.pending: list[Prepared] = []
+        self.told: list[str] = []
+        self.values = 0
+        self.read: dict[int, Content] = {}
+        """What pins hold. A pin never changes, so between the steps each is read once; in the end they are read again."""
+
+    def _open(self, number: int) -> GraphStore:
+        return GraphStore.open(place(self.folder, effects=self.troubles[number]))
+
+    def run(self) -> None:
+        steps = {
+            self.write: 36,
+            self.prepare: 12,
+            self.publish_a_pending_plan: 12,
+            self.write_against_another: 6,
+            self.maintain: 5,
+            self.create_branch: 8,
+            self.delete_branch: 5,
+            self.create_tag: 3,
+            self.delete_tag: 2,
+            self.read_an_old_commit: 8,
+            self.reopen: 4,
+        }
+        for _ in range(self.random.randint(STEPS // 2, STEPS * 3 // 2)):
+            (step,) = self.random.choices(list(steps), list(steps.values()))
+            step()
+            self.compare(self.random.choice(list(self.model.branches)))
+        self.compare_everything()
+
+    def say(self, text: str) -> None:
+        self.told.append(text)
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self) -> None:
+        number = self.random.randrange(2)
+        prepared = self._prepare(number)
+        if prepared is not None:
+            self._publish(number, prepared, self._trouble())
+
+    def prepare(self) -> None:
+        prepared = self._prepare(self.random.randrange(2))
+        if prepared is not None and len(self.pending) < 4:
+            self.pending.append(prepared)
+
+    def publish_a_pending_plan(self) -> None:
+        if self.pending:
+            prepared = self.pending.pop(self.random.randrange(len(self.pending)))
+            self._publish(self.random.randrange(2), prepared, self._trouble())
+
+    def write_against_another(self) -> None:
+        """Somebody else publishes, or deletes the branch, when this writer stands just before its swap."""
+        prepared = self._prepare(0)
+        if prepared is None:
+            return
+        if prepared.branch != MAIN and self.random.random() < 0.2:
+            name = prepared.branch
+            self._publish(0, prepared, (Call.PUBLISH, False, lambda: self._delete_branch(1, name)))
+            return
+        other = self._prepare(1, prepared.branch)
+        if other is not None:
+            rival = other
+            self._publish(0, prepared, (Call.PUBLISH, False, lambda: self._publish(1, rival, None)))
+
+    def maintain(self) -> None:
+        """Store a table anew, with or without an index; published at once or when it may be too late."""
+        number = self.random.randrange(2)
+        name = self.random.choice([n for n, life in self.model.branches.items() if not life.sealed])
+        table, indexes = self.random.choice(TABLES), self.random.choice([(), key_indexes(SCHEMA)])
+        store = self.handles[number]
+        snapshot = store.snapshot(name)
+        state = snapshot.tables[table]
+        applied = compact(store.tables, state, indexes)
+        replacement = Replacement(table, state.pin, applied)
+        plan = PublishPlan(OpClass.MAINTENANCE, "compact", snapshot.commit, replacements=(replacement,))
+        moves = frozenset({table}) if applied.state.pin != state.pin else frozenset[str]()
+        self.say(f"handle {number} compacts {table} on {name}, indexes {len(indexes)}, moves {bool(moves)}")
+        prepared = Prepared(plan, name, self.model.branches[name].number, (), moves)
+        if self.random.random() < 0.6 or len(self.pending) == 4:
+            self._publish(number, prepared, self._trouble())
+        else:
+            self.pending.append(prepared)
+
+    def _prepare(self, number: int, branch: str | None = None) -> Prepared | None:
+        name = branch or self.random.choice(list(self.model.branches))
+        life = self.model.branches[name]
+        if life.sealed:
+            return None
+        store = self.handles[number]
+        snapshot = store.snapshot(name)
+        assert snapshot.commit == life.head
+        chosen = self.random.sample(TABLES, 1 if self.random.random() < 0.75 else 2)
+        wanted = tuple(self._wanted(table, self.model.head(name).contents[table]) for table in chosen)
+        changes = []
+        for each in wanted:
+            handle = store.tables.open(snapshot.tables[each.table])
+            written = NO_ROWS if each.kind == "delete" else handle.write(rows(**dict(each.values)))
+            changes.append(PlannedChange(each.table, _change(each, written)))
+        strict = self.random.random()
+        plan = PublishPlan(
+            OpClass.LOGICAL,
+            "+".join(w.kind for w in wanted),
+            snapshot.commit,
+            tuple(changes),
+            read_set=frozenset(chosen) if strict < 0.4 else frozenset(TABLES) if strict < 0.5 else frozenset(),
+            expected_head=snapshot.commit if strict > 0.9 else None,
+        )
+        self.say(f"handle {number} prepares {plan.operation} on {name}: {wanted}, strict {strict:.2f}")
+        return Prepared(plan, name, life.number, wanted)
+
+    def _wanted(self, table: str, content: Content) -> Wanted:
+        new = [k for k in KEYS if k not in content]
+        kinds = ["upsert", "delete", "overwrite"] + ["insert"] * 3
+        kind = self.random.choice(kinds if new else kinds[:3])
+        keys = self.random.sample(
+            new if kind == "insert" else KEYS, self.random.randint(kind != "overwrite", min(3, len(new) or 3))
+        )
+        self.values += 1
+        return Wanted(table, kind, tuple((k, self.values) for k in keys))
+
+    def _trouble(self) -> Trap | None:
+        dice = self.random.random()
+        if dice > 0.25:
+            return None
+        at: int | Call = Call.PUBLISH if self.random.random() < 0.3 else self.random.randint(1, 6)
+        return at, self.random.random() < 0.5, die if dice < 0.17 else timeout
+
+    def _do(self, number: int, what: str, trouble: Trap | None, action: Callable[[GraphStore], Result]) -> Outcome[Result]:
+        """Let a handle do something. One that dies is opened again; an error of the store must have been caused by trouble."""
+        effects = self.troubles[number]
+        effects.arm(*(trouble or NO_TROUBLE))
+        self.say(f"handle {number} {what}{'' if trouble is None else f', trouble: {trouble}'}")
+        value: Result | None = None
+        error: BaseException | None = None
+        try:
+            value = action(self.handles[number])
+        except (Died, GraphError) as raised:
+            error = raised
+        calls = effects.calls
+        effects.arm(*NO_TROUBLE)
+        if error is not None:
+            self.say(f"… {type(error).__name__}")
+        if isinstance(error, Died):
+            self._reopen(number)
+        if isinstance(error, StorageError) and trouble is None:
+            raise error
+        return Outcome(value, error, calls)
+
+    def _publish(self, number: int, prepared: Prepared, trouble: Trap | None) -> None:
+        """Publish a plan; what comes of it must be what the model says *at the moment of the swap*."""
+        what = f"publishes {prepared.plan.operation} on {prepared.branch}"
+        outcome = self._do(number, what, trouble, lambda store: store.publish(prepared.branch, prepared.plan).id)
+        match outcome.error:
+            case None:
+                assert outcome.value is not None
+                refusal = self.model.refusal(prepared)
+                assert not refusal or self._is_same_past(prepared), f"published, but should have been refused with {refusal}"
+                self.model.publish(prepared, outcome.value)
+            case Died():
+                if Call.PUBLISH in outcome.calls:
+                    self._landed(prepared)
+            case StorageError():
+                assert Call.PUBLISH not in outcome.calls, "an unclear outcome must be settled"
+            case error:
+                expected = self.model.refusal(prepared)
+                assert isinstance(error, expected), f"{error!r} instead of {expected}"
+
+    def _is_same_past(self, prepared: Prepared) -> bool:
+        """A plan for a branch that was deleted and made again is valid if the new one grew from the commit it was made on."""
+        life = self.model.branches[prepared.branch]
+        return life.number != prepared.life and self.model.since(prepared.plan.base, life) is not None
+
+    def _landed(self, prepared: Prepared) -> None:
+        found = GraphStore.open(place(self.folder)).commits(prepared.branch, limit=1)[0]
+        assert found.parent == self.model.branches[prepared.branch].head
+        self.model.publish(prepared, found.id)
+        self.say(f"… died, and {found.id} had landed")
+
+    # ── branches and tags ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create_branch(self) -> None:
+        number, name = self.random.randrange(2), self.random.choice(BRANCHES)
+        places = [n for n, life in self.model.branches.items() if not life.sealed] + self._by_age(self.model.reachable())
+        at = self.random.choice(places)
+        start = self.model.branches[at].head if at in self.model.branches else at
+        outcome = self._do(
+            number, f"creates branch {name} at {at}", self._trouble(), lambda store: store.create_branch(name, at=at)
+        )
+        assert isinstance(outcome.error, AlreadyExists) == (name in self.model.branches) or isinstance(
+            outcome.error, StorageError
+        )
+        if Call.PUT_NEW in outcome.calls:
+            self.model.create_branch(name, start)
+
+    def _by_age(self, commits: set[str]) -> list[str]:
+        return [c for c in self.model.commits if c in commits]
+
+    def delete_branch(self) -> None:
+        names = [name for name in self.model.branches if name != MAIN]
+        if names:
+            self._delete_branch(self.random.randrange(2), self.random.choice(names), self._trouble())
+
+    def _delete_branch(self, number: int, name: str, trouble: Trap | None = None) -> None:
+        outcome = self._do(number, f"deletes branch {name}", trouble, lambda store: store.delete_branch(name))
+        assert outcome.error is None or isinstance(outcome.error, Died | StorageError)
+        if Call.DELETE in outcome.calls:
+            del self.model.branches[name]
+        elif Call.PUBLISH in outcome.calls:
+            self.model.branches[name].sealed = True
+        assert outcome.error is not None or name not in self.model.branches
+
+    def create_tag(self) -> None:
+        number, name = self.random.randrange(2), self.random.choice(["v1", "v2"])
+        commit = self.random.choice(self._by_age(self.model.reachable()))
+        outcome = self._do(number, f"tags {commit} as {name}", self._trouble(), lambda store: store.create_tag(name, commit))
+        if not isinstance(outcome.error, Died | StorageError):
+            assert isinstance(outcome.error, AlreadyExists) == (name in self.model.tags)
+        if Call.PUT_NEW in outcome.calls:
+            self.model.tags[name] = commit
+
+    def delete_tag(self) -> None:
+        number, name = self.random.randrange(2), self.random.choice(["v1", "v2"])
+        outcome = self._do(number, f"deletes tag {name}", self._trouble(), lambda store: store.delete_tag(name))
+        assert isinstance(outcome.error, NotFound) == (name not in self.model.tags)
+        if Call.DELETE in outcome.calls:
+            del self.model.tags[name]
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def reopen(self) -> None:
+        self._reopen(self.random.randrange(2))
+
+    def _reopen(self, number: int) -> None:
+        self.handles[number] = self._open(number)
+
+    def read_an_old_commit(self) -> None:
+        commit = self.random.choice(list(self.model.commits))
+        self.say(f"reads {commit}")
+        self._compare_commit(self.handles[self.random.randrange(2)], commit, self.model.reachable())
+
+    def compare(self, branch: str, store: GraphStore | None = None) -> None:
+        store, life = store or self.handles[self.random.randrange(2)], self.model.branches[branch]
+        if life.sealed:
+            with pytest.raises(NotFound):
+                store.snapshot(branch)
+            return
+        snapshot = store.snapshot(branch)
+        assert snapshot.commit == life.head
+        for table in TABLES:
+            found = self.read.get(snapshot.tables[table].pin) or self._content(store, snapshot, table)
+            assert found == self.model.head(branch).contents[table], f"{table} on {branch}"
+            self.read[snapshot.tables[table].pin] = found
+
+    def _compare_commit(self, store: GraphStore, commit: str, reachable: set[str]) -> None:
+        try:
+            snapshot = store.snapshot_at(commit)
+        except HistoryReclaimed:
+            assert commit not in reachable
+            return
+        for table in TABLES:
+            assert self._content(store, snapshot, table) == self.model.commits[commit].contents[table], f"{table} at {commit}"
+
+    @staticmethod
+    def _content(store: GraphStore, snapshot: Snapshot, table: str) -> Content:
+        found = store.tables.open(snapshot.tables[table]).read(["id", "n"])
+        assert found.num_rows == snapshot.tables[table].rows
+        return dict(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True))
+
+    def compare_everything(self) -> None:
+        self.say("at the end")
+        self.read.clear()
+        store, reachable = GraphStore.open(place(self.folder), read_only=True), self.model.reachable()
+        assert store.branches() == sorted(self.model.branches)
+        assert {t.name: t.commit for t in store.tags()} == self.model.tags
+        for branch, life in self.model.branches.items():
+            self.compare(branch, store)
+            if not life.sealed:
+                commits = store.commits(branch)
+                assert_linear(commits)
+                assert [c.id for c in commits] == self.model.lineage(life.head)
+        for commit in {*self.model.tags.values(), *self._some(4)}:
+            self._compare_commit(store, commit, reachable)
+        first, second = (self.random.choice(self._by_age(reachable)) for _ in range(2))
+        parents = {name: (made.parent,) if made.parent else () for name, made in self.model.commits.items()}
+        assert store.merge_base(first, second) == merge_base(first, second, parents.__getitem__)
+
+    def _some(self, count: int) -> list[str]:
+        return self.random.sample(list(self.model.commits), min(count, len(self.model.commits)))
+
+
+def _change(wanted: Wanted, written: WrittenRows) -> Change:
+    ids = tuple(key for key, _ in wanted.values)
+    match wanted.kind:
+        case "insert":
+            return Append(written, ids)
+        case "upsert":
+            return Upsert(written, ids)
+        case "delete":
+            return Delete(ids)
+        case _:
+            return Overwrite(written)
