@@ -4,8 +4,8 @@ A crash can only be told from no crash by what reached the store, and everything
 three parts:
 
 * **operations**: every kind of write, each as a function of a place, with the call that makes it visible;
-* **effects** that count the calls of an operation, or strike before or after the n-th of them: by killing the process
-  (`python -m tests.storage.crashing <operation> <folder> <n> <moment>`, a real process, killed by a real SIGKILL) or by raising;
+* **effects** that count the calls of an operation, or strike before or after the n-th of them: by killing the process (a real
+  process, killed by a real SIGKILL) or by raising;
 * **`describe`**: all a reader could see of a graph, as a value, without the random pins. Ids and clocks are handed in, so two
   runs of one operation on two copies of one graph describe equally, and "exactly the old or the new graph" is `==`.
 """
@@ -16,8 +16,6 @@ import errno
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +28,7 @@ from unittest import mock
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from tests import children
 from tests.storage.graphs import DOCUMENT, PEOPLE, SCHEMA, TABLES, THINGS, content, delete, insert, overwrite, place, rows, upsert
 
 from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
@@ -48,8 +47,6 @@ from omnigraph.storage.publisher import _Waiting as Waiting
 from omnigraph.storage.reclaim import reclaim
 from omnigraph.storage.rewrites import FOLD_FRAGMENTS, compact
 from omnigraph.storage.tables import Tables
-
-ROOT = Path(__file__).parent.parent.parent
 
 # ── ids and time that repeat ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -437,25 +434,11 @@ def assert_writable(where: Place, seen: GraphSeen) -> None:
 
 def run_and_die(operation: str, folder: Path, number: int, moment: Moment, durability: Durability) -> None:
     """Run an operation in a child process that is killed before or after its n-th durable call."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.storage.crashing",
-        operation,
-        str(folder),
-        str(number),
-        moment.value,
-        durability.value,
-    ]
-    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert child.returncode == -signal.SIGKILL, f"{operation} lived on: {child.returncode}\n{child.stdout}\n{child.stderr}"
+    child = children.started(_run, operation, folder, number, moment, durability)
+    child.join()
+    assert child.exitcode == -signal.SIGKILL, f"{operation} lived on: {child.exitcode}"
 
 
-def main(arguments: list[str]) -> None:
-    operation, folder, number, moment, durability = arguments
-    effects = Striking(int(number), Moment(moment), kill_this_process)
-    perform(operation, place(Path(folder), durability=Durability(durability), effects=effects))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def _run(operation: str, folder: Path, number: int, moment: Moment, durability: Durability) -> None:
+    effects = Striking(number, moment, kill_this_process)
+    perform(operation, place(folder, durability=durability, effects=effects))

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import lance
 import msgspec
 import pyarrow as pa
 import pytest
+from tests import children
 from tests.storage.crashing import (
     OPERATIONS,
-    ROOT,
     Moment,
     Striking,
     build_template,
@@ -259,23 +259,24 @@ def test_a_damaged_file_is_a_typed_error_for_those_who_need_it_and_nobody_else(
         insert(store, x=1)
 
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from omnigraph.errors import GraphError
-from omnigraph.storage.graph_store import GraphStore
-from tests.storage.graphs import content, place
-graph, file, start, step = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-good = file.read_bytes()
-for at in range(start, len(good), step):
-    print(at, flush=True)
-    file.write_bytes(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :])
-    try:
-        content(GraphStore.open(place(graph)), "side")
-    except GraphError:
-        pass
-print("end", flush=True)
-"""
+def flip_bytes(test: Connection, graph: Path, file: Path, start: int, step: int) -> None:
+    """For a process of its own: flip one byte after the other, saying which, and read."""
+    good = file.read_bytes()
+    for at in range(start, len(good), step):
+        test.send(at)
+        file.write_bytes(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :])
+        with suppress(GraphError):
+            content(GraphStore.open(place(graph)), "side")
+    test.send("end")
+
+
+def last_said(child: Connection) -> object:
+    """The last thing a process said before it ended."""
+    said = None
+    with suppress(EOFError):
+        while True:
+            said = child.recv()
+    return said
 
 
 @pytest.mark.slow
@@ -291,13 +292,16 @@ def test_a_flipped_byte_never_raises_anything_but_our_errors(graph: Path, role: 
     step, at, aborts = max(1, len(good) // 150), 0, 0
     while at < len(good):
         file.write_bytes(good)
-        arguments = [str(graph), str(file), str(at), str(step)]
-        child = subprocess.run([sys.executable, "-c", SCRIPT, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-        reached = child.stdout.split()[-1]
+        ours, theirs = children.CONTEXT.Pipe()
+        child = children.started(flip_bytes, theirs, graph, file, at, step)
+        theirs.close()
+        reached = last_said(ours)
+        child.join()
         if reached == "end":
             break
-        assert child.returncode == -signal.SIGABRT, f"byte {reached} of {len(good)}: {child.stderr[-1500:]}"
-        at, aborts = int(reached) + step, aborts + 1
+        assert child.exitcode == -signal.SIGABRT, f"byte {reached} of {len(good)}: {child.exitcode}"
+        assert isinstance(reached, int)
+        at, aborts = reached + step, aborts + 1
     assert aborts <= 5
 
 

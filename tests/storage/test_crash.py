@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -43,9 +42,6 @@ from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.verify import verify
-
-AT_ONCE = 2
-"""Children at a time."""
 
 REPEATABLE = ("reclaim", "promote")
 """Operations that are finished by asking for them again."""
@@ -135,9 +131,8 @@ def test_a_process_killed_at_any_durable_call_leaves_the_old_graph_or_the_new_on
     calls = course.calls
     cases = [(n, Moment.AFTER) for n, call in enumerate(calls, 1) if call is not Call.SYNC]
     cases += [(n, Moment.BEFORE) for n, call in enumerate(calls, 1) if call in TURNING]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for outcome in [pool.submit(case, *c) for c in cases]:
-            outcome.result()
+    for number, moment in cases:
+        case(number, moment)
 
 
 @pytest.mark.parametrize("name", ["reclaim"])

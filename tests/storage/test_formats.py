@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.storage.crashing import ROOT, Counting, Died, Moment, Striking, die
+from tests import children
+from tests.storage.crashing import Counting, Died, Moment, Striking, die, kill_this_process
 from tests.storage.kept import DOCUMENT, EXPECTED, FIXTURES, INDEXES, OPERATIONS, PEOPLE, PERSON, build, rows_of
 
 from omnigraph.errors import UnsupportedFormat
@@ -110,17 +109,11 @@ def test_a_graph_of_an_older_format_is_refused_until_it_is_migrated(old: tuple[P
     assert formats.migrate(place) == 0
 
 
-MIGRATING = """
-import sys
-from omnigraph.storage import format as formats
-from omnigraph.storage.place import Place
-from tests.storage.crashing import Moment, Striking, kill_this_process
-
-formats.CURRENT += 2
-formats.MIGRATIONS = dict.fromkeys((1, 2), lambda place, location: None)
-formats.migrate(Place.at(sys.argv[1], effects=Striking(int(sys.argv[2]), Moment.AFTER, kill_this_process)))
-"""
-"""A process that is killed after the n-th durable call of a migration."""
+def migrate_and_die(uri: str, number: int) -> None:
+    """For a process of its own, which is killed after the n-th durable call."""
+    formats.CURRENT += 2  # type: ignore[misc]
+    formats.MIGRATIONS = dict.fromkeys((1, 2), lambda place, location: None)
+    formats.migrate(Place.at(uri, effects=Striking(number, Moment.AFTER, kill_this_process)))
 
 
 @pytest.mark.slow
@@ -135,8 +128,9 @@ def test_a_migration_whose_process_is_killed_at_any_durable_call_is_finished_by_
     for number in range(1, len(counting.calls) + 1):
         graph = Place.at(str(tmp_path / f"killed-{number}"), durability=Durability.OS)
         shutil.copytree(place.uri, graph.uri)
-        child = subprocess.run([sys.executable, "-c", MIGRATING, graph.uri, str(number)], cwd=ROOT, check=False)
-        assert child.returncode == -signal.SIGKILL
+        child = children.started(migrate_and_die, graph.uri, number)
+        child.join()
+        assert child.exitcode == -signal.SIGKILL
         assert formats.migrate(graph) == steps - (number + 1) // 2
         store = GraphStore.open(graph)
         assert {at: {t: rows_of(store, at, t) for t in tables} for at, tables in EXPECTED.items()} == EXPECTED

@@ -1,22 +1,20 @@
 """Writers in processes of their own, for tests of several processes on one graph.
 
-    python -m tests.storage.writers '{"do": "insert", "folder": …, "pause": "PUBLISH", …}'
+    Writer("insert", folder, key="a", value=1, pause="PUBLISH")
 
-A writer talks in lines: it says `ready` when its graph is open (and what it writes is prepared), waits for a line, does its work,
-and answers with one line of JSON. With `pause`, it also says `paused` just before the first call of that name and waits for
-another line. So tests meet at a point by reading and writing lines, and nothing sleeps.
+A writer says `ready` when its graph is open (and what it writes is prepared), waits for a word, does its work, and answers. With
+`pause`, it also says `paused` just before the first call of that name and waits for another word. So tests meet at a point by
+talking, and nothing sleeps.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests import children
 from tests.storage.graphs import DOCUMENT, PEOPLE, TABLES, insert, place, rows
 
 from omnigraph.errors import GraphError
@@ -27,82 +25,63 @@ from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.place import Place
 from omnigraph.storage.plan import PlannedChange, PublishPlan
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-ROOT = Path(__file__).parent.parent.parent
+Options = Mapping[str, object]
 
 
 class Writer:
     """A child process, seen from the test."""
 
     def __init__(self, do: str, folder: Path, **options: object) -> None:
-        arguments = json.dumps({"do": do, "folder": str(folder), **options})
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", "tests.storage.writers", arguments],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._end, theirs = children.CONTEXT.Pipe()
+        self._child = children.started(_work, theirs, do, folder, options)
+        theirs.close()
 
     def __enter__(self) -> Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._child.poll() is None:
+        if self._child.is_alive():
             self._child.kill()
-        self._child.communicate()
+        self._child.join()
 
     def expect(self, word: str) -> None:
         """Wait until it says so."""
-        assert self._child.stdout is not None
-        said = self._child.stdout.readline().strip()
+        said = self._end.recv()
         assert said == word, f"the writer said `{said}`, not `{word}`"
 
     def go(self) -> None:
         """Let it go on."""
-        assert self._child.stdin is not None
-        self._child.stdin.write("go\n")
-        self._child.stdin.flush()
+        self._end.send("go")
 
     def outcome(self) -> dict[str, object]:
         """What it did: `{"done": …}` or `{"error": code}`."""
-        assert self._child.stdout is not None
-        answer: dict[str, object] = json.loads(self._child.stdout.readline())
-        self._child.wait()
+        answer: dict[str, object] = self._end.recv()
+        self._child.join()
         return answer
 
 
 # ── the other side ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)
-
-
-def _wait() -> None:
-    sys.stdin.readline()
-
-
 class Pausing(Effects):
     """Stops before the first call of a kind."""
 
-    def __init__(self, name: str | None) -> None:
+    def __init__(self, test: Connection, name: str | None) -> None:
+        self._test = test
         self._call = None if name is None else Call[name]
 
     def before(self, call: Call) -> None:
         if call is self._call:
             self._call = None
-            _say("paused")
-            _wait()
+            self._test.send("paused")
+            self._test.recv()
 
 
 def _init(where: Place) -> Callable[[], object]:
     return lambda: GraphStore.init(where, DOCUMENT, TABLES).snapshot().commit
 
 
-def _commits(store: GraphStore, options: Mapping[str, object]) -> Callable[[], object]:
+def _commits(store: GraphStore, options: Options, test: Connection) -> Callable[[], object]:
     branch, name, count = str(options["branch"]), str(options["name"]), int(str(options["count"]))
 
     def work() -> object:
@@ -116,7 +95,7 @@ def _commits(store: GraphStore, options: Mapping[str, object]) -> Callable[[], o
     return work
 
 
-def _insert(store: GraphStore, options: Mapping[str, object]) -> Callable[[], object]:
+def _insert(store: GraphStore, options: Options, test: Connection) -> Callable[[], object]:
     branch, key, value = str(options.get("branch", MAIN)), str(options["key"]), int(str(options["value"]))
     snapshot = store.snapshot(branch)
     written = store.tables.open(snapshot.tables[PEOPLE]).write(rows(**{key: value}))
@@ -124,7 +103,7 @@ def _insert(store: GraphStore, options: Mapping[str, object]) -> Callable[[], ob
     return lambda: store.publish(branch, plan).id
 
 
-def _until_refused(store: GraphStore, options: Mapping[str, object]) -> Callable[[], object]:
+def _until_refused(store: GraphStore, options: Options, test: Connection) -> Callable[[], object]:
     branch = str(options["branch"])
 
     def work() -> object:
@@ -135,20 +114,20 @@ def _until_refused(store: GraphStore, options: Mapping[str, object]) -> Callable
             except GraphError as error:
                 return [error.code, *acknowledged]
             if len(acknowledged) == int(str(options["announce"])):
-                _say("well under way")
+                test.send("well under way")
 
     return work
 
 
-def _create_branch(store: GraphStore, options: Mapping[str, object]) -> Callable[[], object]:
+def _create_branch(store: GraphStore, options: Options, test: Connection) -> Callable[[], object]:
     return lambda: store.create_branch(str(options["name"])).incarnation
 
 
-def _delete_branch(store: GraphStore, options: Mapping[str, object]) -> Callable[[], object]:
+def _delete_branch(store: GraphStore, options: Options, test: Connection) -> Callable[[], object]:
     return lambda: store.delete_branch(str(options["name"]))
 
 
-WORK: Mapping[str, Callable[[GraphStore, Mapping[str, object]], Callable[[], object]]] = {
+WORK: Mapping[str, Callable[[GraphStore, Options, Connection], Callable[[], object]]] = {
     "commits": _commits,
     "insert": _insert,
     "until refused": _until_refused,
@@ -157,18 +136,14 @@ WORK: Mapping[str, Callable[[GraphStore, Mapping[str, object]], Callable[[], obj
 }
 
 
-def main(arguments: str) -> None:
-    options = json.loads(arguments)
-    where = place(Path(options["folder"]), effects=Pausing(options.get("pause")))
-    work = _init(where) if options["do"] == "init" else WORK[options["do"]](GraphStore.open(where), options)
-    _say("ready")
-    _wait()
+def _work(test: Connection, do: str, folder: Path, options: Options) -> None:
+    pause = options.get("pause")
+    where = place(folder, effects=Pausing(test, None if pause is None else str(pause)))
+    work = _init(where) if do == "init" else WORK[do](GraphStore.open(where), options, test)
+    test.send("ready")
+    test.recv()
     try:
         answer: dict[str, object] = {"done": work()}
     except GraphError as error:
         answer = {"error": error.code}
-    _say(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    test.send(answer)

@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.engine.history.graphs import contents, people
+from tests import children
+from tests.engine.history.graphs import contents, people, put
 
 import omnigraph as og
 
-WORKER = """
-import sys
-import omnigraph as og
 
-place, name, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
-g = og.open(place, durability="os")
-g.branches.create(name)
-refused = 0
-for number in range(rounds):
-    g.mutate(f'query q() {{ insert Person {{ name: "{name}-{number}" }} insert WorksAt {{ from: "{name}-{number}", to: "Acme" }} }}', branch=name)
-    g.mutate(f'query q() {{ update Person set {{ age: {number} }} where name = "Alice" }}', branch=name)
-    try:
-        g.merge(name)
-    except og.MergeConflict:
-        refused += 1
-        g.merge(name, resolve="theirs")
-    g.merge("main", into=name)
-g.close()
-print(refused)
-"""
+def write_and_merge(place: str, name: str, rounds: int) -> None:
+    """For a process of its own."""
+    g = og.open(place, durability="os")
+    g.branches.create(name)
+    for number in range(rounds):
+        person = f"{name}-{number}"
+        put(g, f'insert Person {{ name: "{person}" }} insert WorksAt {{ from: "{person}", to: "Acme" }}', name)
+        put(g, f'update Person set {{ age: {number} }} where name = "Alice"', name)
+        try:
+            g.merge(name)
+        except og.MergeConflict:
+            g.merge(name, resolve="theirs")
+        g.merge("main", into=name)
+    g.close()
 
 
 @pytest.mark.slow
 def test_processes_that_merge_into_one_branch(tmp_path: Path) -> None:
     graph = people(tmp_path)
     place, rounds = graph.store.place.uri, 5
-    running = [
-        subprocess.Popen([sys.executable, "-c", WORKER, place, name, str(rounds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for name in ("a", "b", "c")
-    ]
+    running = [children.started(write_and_merge, place, name, rounds) for name in ("a", "b", "c")]
     for process in running:
-        _, complaints = process.communicate(timeout=300)
-        assert process.returncode == 0, complaints.decode()
+        process.join(300)
+        assert process.exitcode == 0
     fresh = og.open(place)
     found = contents(fresh)
     assert sum(name == "Person" for name, _ in found) == 3 + 3 * rounds

@@ -23,10 +23,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+
+from tests import children
 
 import omnigraph as og
 from omnigraph.engine.graph import Receipt
@@ -275,17 +276,14 @@ class Crew:
     """A few processes that run one history after the other."""
 
     def __init__(self) -> None:
-        context = get_context("spawn")  # the storage library does not survive a fork
-        self._barrier = context.Barrier(PROCESSES)
+        self._barrier = children.CONTEXT.Barrier(PROCESSES)
         self._ends: list[Connection] = []
         self._processes = []
         for _ in range(PROCESSES):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, self._barrier), daemon=True)
-            process.start()
+            ours, theirs = children.CONTEXT.Pipe()
+            self._processes.append(children.started(_work, theirs, self._barrier))
             theirs.close()
             self._ends.append(ours)
-            self._processes.append(process)
 
     def run(self, place: str, branch: str, plans: Sequence[Sequence[Operation]]) -> list[list[Outcome]]:
         """The outcomes of each process."""
