@@ -6,6 +6,7 @@ import io
 import pickle
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -112,6 +113,18 @@ def comparable(g: og.Graph) -> list[str]:
     )
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph of everything, to be copied: a graph's files hold no path."""
+    folder = tmp_path_factory.mktemp("empty")
+    graph(folder, EVERYTHING)
+    return folder / "graph-0"
+
+
+def copied(original: Path, to: Path) -> og.Graph:
+    return og.open(shutil.copytree(original, to), durability="os")
+
+
 record = st.one_of(
     st.builds(
         lambda n, i, u: {"type": "Thing", "data": {"name": f"t{n}", "i32": i, "i64": u}},
@@ -139,13 +152,12 @@ record = st.one_of(
     size=st.integers(1, 300),
 )
 def test_portions_and_threads_agree(
-    tmp_path_factory: pytest.TempPathFactory, before: list[object], files: list[list[object]], mode: str, size: int
+    tmp_path_factory: pytest.TempPathFactory, empty: Path, before: list[object], files: list[list[object]], mode: str, size: int
 ) -> None:
     folder = tmp_path_factory.mktemp("agree")
-    one, other = graph(folder, EVERYTHING), graph(folder, EVERYTHING)
-    first = written(folder / "before.jsonl", [r for r in before if not isinstance(r, str)])
-    for g in (one, other):
-        said(g, first, "local")
+    one = copied(empty, folder / "one")
+    said(one, written(folder / "before.jsonl", [r for r in before if not isinstance(r, str)]), "local")
+    other = copied(folder / "one", folder / "other")
     paths = [written(folder / f"{n}.jsonl", records) for n, records in enumerate(files)]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(portions, "LEAST_CUT", size)
@@ -160,6 +172,18 @@ node B { note: String  tag: String?  kind: F32?  @unique(tag, kind) }
 edge Knows: A -> A
 edge Owns: A -> B @card(1..2) { rank: I32? @unique }
 """
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph of things that are related, with a few nodes."""
+    folder = tmp_path_factory.mktemp("started")
+    nodes = [{"type": "A", "data": {"name": f"a{n}"}} for n in range(3)] + [
+        {"type": "B", "data": {"id": f"b{n}", "note": "n"}} for n in range(3)
+    ]
+    graph(folder, RELATED).load(nodes, engine="local")
+    return folder / "graph-0"
+
 
 TWICE: list[object] = [{"edge": "Owns", "from": "a1", "to": "b0", "data": data} for data in ({}, {"id": "o1"}, {"id": "o1"})]
 """An id given twice is a mistake, and both rows count."""
@@ -200,17 +224,13 @@ related = st.one_of(
     buckets=st.integers(1, 3),
 )
 def test_rules_asked_about_suspects_say_what_rules_asked_about_everything_say(
-    tmp_path_factory: pytest.TempPathFactory, before: list[object], loaded: list[object], mode: str, buckets: int
+    tmp_path_factory: pytest.TempPathFactory, started: Path, before: list[object], loaded: list[object], mode: str, buckets: int
 ) -> None:
     folder = tmp_path_factory.mktemp("suspects")
-    one, other = graph(folder, RELATED), graph(folder, RELATED)
-    nodes = [{"type": "A", "data": {"name": f"a{n}"}} for n in range(3)] + [
-        {"type": "B", "data": {"id": f"b{n}", "note": "n"}} for n in range(3)
-    ]
-    for g in (one, other):
-        g.load(nodes, engine="local")
-        for item in before:
-            said(g, [item], "local")
+    one = copied(started, folder / "one")
+    for item in before:
+        said(one, [item], "local")
+    other = copied(folder / "one", folder / "other")
     path = written(folder / "loaded.jsonl", loaded)
     asking = by_suspects(partial(ask_here, buckets=buckets))
     there = said(other, path, InPortions(1, checks=asking), mode=mode)
