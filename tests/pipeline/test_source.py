@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -23,7 +20,6 @@ from pyspark.sql.types import StructType
 
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.pipeline.java import find_java
 from omnigraph.pipeline.source import OmniGraphSource, Reader, grouped
 from omnigraph.pipeline.types import spark_schema
 from omnigraph.storage.rows import Piece
@@ -334,15 +330,12 @@ def test_a_write_and_somebody_elses_write_both_count(tmp_path: Path) -> None:
             late.commit([part])
 
 
-def test_foreign_sessions_are_told_of_the_format(graph: og.Graph) -> None:
-    """A session that somebody else made, with Spark's own settings, in a process of its own."""
-    code = (
-        "from pyspark.sql import SparkSession; from omnigraph import spark as ogs\n"
-        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
-        "ogs.register(spark)\n"
-        f"frame = spark.read.format('omnigraph').option('graph', {graph.store.place.uri!r}).option('type', 'Thing').load()\n"
-        "print(frame.count(), frame.where('i = 2').count())"
-    )
-    environment = {**os.environ, "JAVA_HOME": find_java().home}
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert ran.stdout.split() == ["10", "1"], ran.stderr[-2000:]
+def test_a_second_session_of_the_same_process_is_told_too(spark: SparkSession, graph: og.Graph) -> None:
+    """Sessions share a process, not what they know; the one that was active before stays it."""
+    active = SparkSession.active()._jsparkSession
+    second = spark.newSession()
+    for _ in range(2):
+        ogs.register(second)
+    assert SparkSession.active()._jsparkSession.equals(active)
+    assert read(second, graph, "Thing").count() == read(spark, graph, "Thing").count() == 10
+    assert ogs.changes(graph, spark=second).frame.where("op = 'insert'").count() == 13

@@ -1,10 +1,9 @@
-"""The session and the one primitive: results in order, errors as they were, a task that dies is run again."""
+"""The session and the one primitive: results in order, errors as they were."""
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -67,20 +66,3 @@ def test_spark_that_cannot_start_says_why(tmp_path: Path) -> None:
 def test_an_unreachable_server_is_told_apart() -> None:
     with pytest.raises(SparkUnavailable, match=re.escape("sc://127.0.0.1:1")):
         ogs.session(master="sc://127.0.0.1:1")
-
-
-def kills_itself_once(mark: str) -> str:
-    if not os.path.exists(mark):
-        Path(mark).write_text("was here")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return "second time"
-
-
-def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
-    """`local[2,3]` lets Spark repeat a task, as every cluster does."""
-    code = (
-        "from omnigraph import spark as ogs; from tests.pipeline.test_tasks import kills_itself_once as work\n"
-        f"print(ogs.run_tasks(ogs.session(master='local[2,3]', quick=True), [{str(tmp_path / 'mark')!r}], work))"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.stdout.strip() == "['second time']", ran.stderr[-2000:]

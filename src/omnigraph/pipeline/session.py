@@ -22,7 +22,8 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Final
@@ -83,6 +84,24 @@ def is_local(spark: SparkSession) -> bool:
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session is a client of a Spark Connect server, which has no `sparkContext`."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+@contextmanager
+def as_active(spark: SparkSession) -> Iterator[None]:
+    """Let a session be the active one of its process for a while: Spark asks that one where it should ask the one at hand."""
+    if is_connect(spark):
+        yield
+        return
+    sessions = SparkSession._get_j_spark_session_class(spark._jvm)
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def package_zip() -> Path:

@@ -47,7 +47,7 @@ from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.pipeline.filters import condition, every
-from omnigraph.pipeline.session import session
+from omnigraph.pipeline.session import as_active, session
 from omnigraph.pipeline.target import writer
 from omnigraph.pipeline.types import arrow_schema, check_writable, spark_schema, to_spark
 from omnigraph.storage.graph_store import MAIN
@@ -74,8 +74,9 @@ def register(spark: SparkSession) -> None:
     from omnigraph.pipeline.feed import ChangesSource  # which follows this module
 
     spark.conf.set(_PUSHDOWN, "true")
-    spark.dataSource.register(OmniGraphSource)
-    spark.dataSource.register(ChangesSource)
+    with as_active(spark):  # a format that the active session knows cannot be told to another one
+        spark.dataSource.register(OmniGraphSource)
+        spark.dataSource.register(ChangesSource)
 
 
 def table(
