@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import Empty, Full, Queue
 from threading import Event, Thread
 
@@ -40,6 +41,8 @@ class Writer:
     def abandon(self) -> None:
         """Nobody wants the rows any more."""
         self._stop.set()
+        with suppress(Full):
+            self._queue.put_nowait(None)  # who waits for a batch hears of it at once
         self._thread.join()
 
     def _offer(self, batch: pa.RecordBatch | None) -> None:
