@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -136,14 +138,47 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         running.stop()
 
 
+class Driver:
+    """A Python process that runs some code and says facts, each as a line of JSON."""
+
+    def __init__(self, code: str, folder: Path) -> None:
+        self._out, self._err = folder / "said.txt", folder / "errors.txt"
+        root = Path(__file__).parent.parent.parent
+        environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}", "TMPDIR": str(folder)}
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            command = [sys.executable, "-c", code]
+            self._process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=out, stderr=err, preexec_fn=_end_with_me
+            )
+
+    def said(self) -> dict[str, Any]:
+        """All facts so far."""
+        facts: dict[str, Any] = {}
+        for line in self._out.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                facts |= json.loads(line)
+        return facts
+
+    def errors(self) -> str:
+        return self._err.read_text()[-3000:]
+
+    def is_over(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self) -> None:
+        """Until it ends well."""
+        assert self._process.wait(600) == 0, self.errors()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
 @contextmanager
-def driver(code: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    """A driver: a Python process that runs some code, and does not outlive the block."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent), "TMPDIR": str(cwd)}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    started = subprocess.Popen([sys.executable, "-c", code], cwd=cwd, env=environment, text=True, **pipes)  # type: ignore[call-overload]
+def driver(code: str, folder: Path) -> Iterator[Driver]:
+    """A driver that does not outlive the block."""
+    started = Driver(code, folder)
     try:
         yield started
     finally:
         started.kill()
-        started.wait()

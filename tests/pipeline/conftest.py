@@ -13,6 +13,11 @@ from omnigraph import spark as ogs
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     # A page of the documentation may have started one in this process, and there can be only one.
-    made = ogs.session() if SparkSession.getActiveSession() is not None else ogs.session(master="local[2]", quick=True)
+    if SparkSession.getActiveSession() is not None:
+        made = ogs.session()
+    else:
+        made = ogs.session(
+            master="local[2]", quick=True, config={"spark.sql.shuffle.partitions": "2"}
+        )  # of 200, 198 would be empty
     yield made
     made.stop()
