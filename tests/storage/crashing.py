@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
@@ -36,7 +37,7 @@ from omnigraph.storage import place as place_module
 from omnigraph.storage.changes import Append, Applied, Overwrite, TableState
 from omnigraph.storage.columns import add_computed_columns, drop_columns
 from omnigraph.storage.effects import Call, Effects
-from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
+from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable, Snapshot
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import SchemaDocument
@@ -353,26 +354,26 @@ def describe(where: Place) -> GraphSeen | None:
         store = GraphStore.open(where, read_only=True)
     except NotFound:
         return None
+    contents = _contents_of(store)
     branches, unfinished = {}, set()
     for name in store.branches():
         try:
-            branches[name] = _branch_seen(store, name)
+            branches[name] = _branch_seen(store, name, contents)
         except NotFound as error:
             if "being deleted" not in error.message:
                 raise
             unfinished.add(name)
-    tags = {t.name: (t.commit, _contents(store, t.name)) for t in store.tags()}
+    tags = {t.name: (t.commit, contents(t.name)) for t in store.tags()}
     return GraphSeen(branches, tags, frozenset(unfinished))
 
 
-def _branch_seen(store: GraphStore, name: str) -> BranchSeen:
+def _branch_seen(store: GraphStore, name: str, contents: Callable[[str | Snapshot], Contents]) -> BranchSeen:
     snapshot = store.snapshot(name)
     commits = store.commits(name)
     assert_linear(commits)
     assert commits[0].id == snapshot.commit
-    at_head = {t: _rows(store, snapshot.tables[t]) for t in snapshot.tables}
-    contents = (at_head, *(_contents(store, c.id) for c in [*commits[1:5], commits[-1]]))
-    return BranchSeen(snapshot.commit, store.schema(snapshot), tuple(_without_pins(c) for c in commits), contents)
+    seen = (contents(snapshot), *(contents(c.id) for c in [*commits[1:5], commits[-1]]))
+    return BranchSeen(snapshot.commit, store.schema(snapshot), tuple(_without_pins(c) for c in commits), seen)
 
 
 def assert_is_new(name: str, seen: GraphSeen | None, new: GraphSeen | None) -> None:
@@ -392,18 +393,24 @@ def assert_linear(commits: list[Commit]) -> None:
     assert [c.seq for c in commits] == list(range(len(commits) - 1, -1, -1))
 
 
-def _contents(store: GraphStore, commit: str) -> Contents:
-    try:
-        return {name: _rows(store, state) for name, state in store.snapshot_at(commit).tables.items()}
-    except HistoryReclaimed:
-        return None
+def _contents_of(store: GraphStore) -> Callable[[str | Snapshot], Contents]:
+    """Reads the tables of commits. Commits share pins, and a pin that was read is not read again."""
 
+    @cache
+    def rows(state: TableState) -> list[tuple[object, ...]]:
+        table = store.tables.open(state)
+        found = sorted(tuple(row.values()) for row in table.read().to_pylist())
+        assert len(found) == table.count() == state.rows, state
+        return found
 
-def _rows(store: GraphStore, state: TableState) -> list[tuple[object, ...]]:
-    table = store.tables.open(state)
-    found = sorted(tuple(row.values()) for row in table.read().to_pylist())
-    assert len(found) == table.count() == state.rows, state
-    return found
+    def contents(at: str | Snapshot) -> Contents:
+        try:
+            snapshot = store.snapshot_at(at) if isinstance(at, str) else at
+            return {name: rows(state) for name, state in snapshot.tables.items()}
+        except HistoryReclaimed:
+            return None
+
+    return contents
 
 
 def _without_pins(commit: Commit) -> tuple[object, ...]:

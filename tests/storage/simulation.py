@@ -248,7 +248,7 @@ class History:
         self.pending: list[Prepared] = []
         self.told: list[str] = []
         self.values = 0
-        self.read: dict[int, Content] = {}
+        self.read: dict[tuple[str, int], Content] = {}
         """What pins hold. A pin never changes, so between the steps each is read once; in the end they are read again."""
 
     def _open(self, number: int) -> GraphStore:
@@ -494,9 +494,7 @@ class History:
         snapshot = store.snapshot(branch)
         assert snapshot.commit == life.head
         for table in TABLES:
-            found = self.read.get(snapshot.tables[table].pin) or self._content(store, snapshot, table)
-            assert found == self.model.head(branch).contents[table], f"{table} on {branch}"
-            self.read[snapshot.tables[table].pin] = found
+            assert self._content(store, snapshot, table) == self.model.head(branch).contents[table], f"{table} on {branch}"
 
     def _compare_commit(self, store: GraphStore, commit: str, reachable: set[str]) -> None:
         try:
@@ -507,11 +505,13 @@ class History:
         for table in TABLES:
             assert self._content(store, snapshot, table) == self.model.commits[commit].contents[table], f"{table} at {commit}"
 
-    @staticmethod
-    def _content(store: GraphStore, snapshot: Snapshot, table: str) -> Content:
-        found = store.tables.open(snapshot.tables[table]).read(["id", "n"])
-        assert found.num_rows == snapshot.tables[table].rows
-        return dict(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True))
+    def _content(self, store: GraphStore, snapshot: Snapshot, table: str) -> Content:
+        pinned = table, snapshot.tables[table].pin
+        if pinned not in self.read:
+            found = store.tables.open(snapshot.tables[table]).read(["id", "n"])
+            assert found.num_rows == snapshot.tables[table].rows
+            self.read[pinned] = dict(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True))
+        return self.read[pinned]
 
     def compare_everything(self) -> None:
         self.say("at the end")
