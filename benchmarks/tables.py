@@ -26,7 +26,7 @@ from omnigraph import spark as ogs
 
 ROWS = 2_000_000
 NODES, EDGES = 100_000, 1_000_000
-REPEATS = 3
+REPEATS = 5
 
 SCHEMA = """
 node Reading { name: String @key  sensor: I32?  at: DateTime?  value: F64?  ok: Bool?  unit: String?  day: Date? }
@@ -59,11 +59,13 @@ def _tables(spark: SparkSession, folder: Path) -> list[Measurement]:
     def rows(count: int) -> DataFrame:
         return spark.range(0, count, 1, 2).selectExpr(*_COLUMNS)
 
-    def written(frame: DataFrame, number: str) -> str:
+    def graph_at(number: str) -> str:
         uri = str(folder / f"graph{number}")
         og.init(uri, schema=SCHEMA, durability="os").close()
-        frame.write.format("omnigraph").option("graph", uri).option("type", "Reading").mode("append").save()
         return uri
+
+    def write(frame: DataFrame, uri: str) -> None:
+        frame.write.format("omnigraph").option("graph", uri).option("type", "Reading").mode("append").save()
 
     def total(frame: DataFrame) -> None:
         frame.selectExpr("count(name)", "sum(value)", "max(at)", "max(day)", "count_if(ok)", "max(unit)", "sum(sensor)").collect()
@@ -75,22 +77,22 @@ def _tables(spark: SparkSession, folder: Path) -> list[Measurement]:
         return spark.read.format("omnigraph").option("graph", uri).option("type", "Reading").option("partitions", "2").load()
 
     small = rows(20_000)
-    written(small, "-warm")
+    write(small, graph_at("-warm"))
     small.write.parquet(f"{folder}/warm")
     total(graph(f"{folder}/graph-warm"))
     total(parquet("warm"))
     writes, reads = dict[str, list[float]](), dict[str, list[float]]()
     for turn in range(REPEATS):
-        everything = rows(ROWS)
-        _time(writes, "graph", lambda: written(everything, str(turn)))  # noqa: B023 - called at once
+        everything, uri = rows(ROWS), graph_at(str(turn))
+        _time(writes, "graph", lambda: write(everything, uri))  # noqa: B023 - called at once
         _time(writes, "parquet", lambda: everything.write.parquet(f"{folder}/parquet{turn}"))  # noqa: B023
-        _time(reads, "graph", lambda: total(graph(f"{folder}/graph{turn}")))  # noqa: B023
+        _time(reads, "graph", lambda: total(graph(uri)))  # noqa: B023
         _time(reads, "parquet", lambda: total(parquet(f"parquet{turn}")))  # noqa: B023
-    write, bare_write = (statistics.median(writes[name]) for name in ("graph", "parquet"))
+    written, bare_write = (statistics.median(writes[name]) for name in ("graph", "parquet"))
     read, bare_read = (statistics.median(reads[name]) for name in ("graph", "parquet"))
     what = "2 M rows of seven columns"
     return [
-        Measurement(f"{what} written by the format, checked", write, "Spark to Parquet", bare_write, bare_write / 0.9),
+        Measurement(f"{what} written by the format, checked", written, "Spark to Parquet", bare_write, bare_write / 0.9),
         Measurement(f"{what} read by the format", read, "Spark from Parquet", bare_read, bare_read / 0.6),
     ]
 

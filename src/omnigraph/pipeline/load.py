@@ -38,6 +38,7 @@ from omnigraph.engine.load.sources import Format, Source
 from omnigraph.engine.load.types import Type
 from omnigraph.engine.view import View, Workspace
 from omnigraph.errors import NotFound, StorageError
+from omnigraph.pipeline.batches import gathered
 from omnigraph.pipeline.checks import ChecksName, checks_by
 from omnigraph.pipeline.session import is_local, session
 from omnigraph.pipeline.tasks import failure, parallelism, run_tasks
@@ -172,7 +173,7 @@ class _FrameTask:
         self._work, self._type = work, type_
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        portion = read_batches(self._work, self._type, batches)
+        portion = read_batches(self._work, self._type, gathered(batches))
         context = TaskContext.get()
         number = 0 if context is None else context.partitionId()
         yield pa.RecordBatch.from_arrays(

@@ -36,6 +36,7 @@ from pyspark.sql import SparkSession
 
 from omnigraph.errors import SparkUnavailable
 from omnigraph.model.versions import __version__
+from omnigraph.pipeline.batches import NO_LIMIT, SPARK_ROWS
 from omnigraph.pipeline.java import Java, cache_folder, find_java
 
 LOG: Final = "spark.omnigraph.log"
@@ -51,7 +52,8 @@ _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(SPARK_ROWS),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(NO_LIMIT),
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.executorEnv.LANCE_CPU_THREADS": "1",

@@ -35,6 +35,7 @@ from omnigraph.engine.load.request import Request
 from omnigraph.engine.load.sources import Format, Input
 from omnigraph.engine.view import View
 from omnigraph.engine.write.violations import Violation
+from omnigraph.pipeline.batches import gathered
 from omnigraph.storage.leases import Held
 from omnigraph.storage.place import Place
 
@@ -69,7 +70,7 @@ class Writer(DataSourceArrowWriter):
         lost: list[Violation] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for batch in iterator:
+            for batch in gathered(iterator):
                 lost.extend(losses(self.type, batch))
                 yield batch
 

@@ -13,8 +13,10 @@ without writing its rows again.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,10 +50,35 @@ class WrittenRows:
 NO_ROWS = WrittenRows((), 0, ())
 
 
+class ArrowIds(Sequence[str]):
+    """Ids of many rows. They are read when somebody looks at them, and become strings one lookup at a time."""
+
+    def __init__(self, count: int, read: Callable[[], pa.Array]) -> None:
+        self._count, self._read = count, read
+
+    @cached_property
+    def _ids(self) -> pa.Array:
+        return self._read()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        found: str | list[str] = self._ids[at].to_pylist() if isinstance(at, slice) else self._ids[at].as_py()
+        return found
+
+    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:
+        return self._ids if type is None else self._ids.cast(type)
+
+
 @dataclass(frozen=True, slots=True)
 class Append:
     written: WrittenRows
-    ids: tuple[str, ...] = ()
+    ids: Sequence[str] = ()
     """Ids that do not exist at the plan's base and must not exist when it is published; empty when they cannot (fresh ULIDs)."""
 
 
@@ -70,14 +97,14 @@ class Marks:
 @dataclass(frozen=True, slots=True)
 class Upsert:
     written: WrittenRows
-    ids: tuple[str, ...]
+    ids: Sequence[str]
     marks: Marks | None = None
     """Where the old images are, if somebody has looked; on another version than that they are looked for by their ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    ids: tuple[str, ...]
+    ids: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

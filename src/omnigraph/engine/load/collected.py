@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.column import Mask
+from omnigraph.engine.hashing import all_differ
 from omnigraph.engine.load.types import Rows, Type, key_of
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.write.changeset import Delta, whole
@@ -113,7 +114,10 @@ def _own(column: pa.Array) -> pa.Array:
 
 def repeated(ids: pa.Array) -> tuple[Numbers, Numbers, Mask] | None:
     """Rows whose id came before, the row where it came first, and which rows are not followed by another with their id."""
-    encoded = whole(ids).dictionary_encode()
+    ids = whole(ids)
+    if all_differ(ids):
+        return None
+    encoded = ids.dictionary_encode()
     distinct = len(encoded.dictionary)
     if distinct == len(ids):
         return None

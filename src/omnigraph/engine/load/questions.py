@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.hashing import all_differ, hashes
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.write.changeset import whole
 from omnigraph.storage.rows import pieces, scan_images
@@ -40,7 +41,6 @@ MOST_SUSPECTS: Final = 100_000
 
 PAIR: Final = pa.schema([("value", pa.string()), ("entity", pa.string())])
 
-_HASHED_CHARS: Final = 12
 _BATCH: Final = 1 << 18
 _BETWEEN: Final = "\x1f"
 
@@ -125,17 +125,8 @@ def in_text(columns: Sequence[pa.Array]) -> pa.Array:
 
 
 def bucket_of(values: pa.Array, buckets: int) -> Numbers:
-    """The bucket of each text: from its last characters, where names that are made by counting differ."""
-    _, offsets, data = values.buffers()
-    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    raw = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-    hashed = (ends[1:] - ends[:-1]).astype(np.uint64)
-    for back in range(1, _HASHED_CHARS + 1):
-        at = ends[1:] - back
-        there = at >= ends[:-1]
-        hashed = hashed * np.uint64(0x100000001B3) + np.where(there, raw[np.maximum(at, 0)], 0).astype(np.uint64)
-    hashed ^= hashed >> np.uint64(29)
-    return (hashed % np.uint64(buckets)).astype(np.int64)
+    """The bucket of each text."""
+    return (hashes(values) % np.uint64(buckets)).astype(np.int64)
 
 
 # ── answering ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,6 +172,8 @@ def _answer(asked: Question, new: pa.Table, old: pa.Table, bucket: Bucket) -> pa
     values, others = whole(new["value"]), whole(old["value"])
     match asked.form:
         case Form.REPEATED:
+            if all_differ(values):
+                return values[:0]
             counted = pc.value_counts(values)
             return counted.field("values").filter(pc.greater(counted.field("counts"), 1))
         case Form.EXISTING:

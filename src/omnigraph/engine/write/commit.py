@@ -18,7 +18,7 @@ from omnigraph.engine.write.recheck import recheck
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
-from omnigraph.storage.changes import Append, Change, Delete, Overwrite, Upsert
+from omnigraph.storage.changes import Append, ArrowIds, Change, Delete, Overwrite, Upsert
 from omnigraph.storage.graph_store import Snapshot
 from omnigraph.storage.leases import Held
 from omnigraph.storage.lineage import Commit, OpClass
@@ -86,8 +86,8 @@ def _change(delta: Delta, view: View) -> Change:
     if delta.fresh and not len(delta.removed):
         return Append(written)
     if delta.must_be_new and not len(delta.removed):
-        return Append(written, tuple(delta.ids.to_pylist()))
-    return Upsert(written, tuple(delta.touched.to_pylist()), delta.marks)
+        return Append(written, ArrowIds(delta.rows.num_rows, lambda: delta.ids))
+    return Upsert(written, ArrowIds(delta.rows.num_rows + len(delta.removed), lambda: delta.touched), delta.marks)
 
 
 class _Again:
