@@ -4,9 +4,9 @@ Spark hands a Python task its rows in Arrow batches of at most so many rows (`sp
 Looking at a batch costs about as much for a thousand rows as for ten thousand, so small ones are put together here; large ones,
 and those with large values, are passed on as they are.
 
-Why Spark's batches are small in our sessions: its other limit, on bytes, is asked about after *every row*, which takes half of all
-the time that handing rows over takes (measured with Spark 4.3). So our sessions do without it (`NO_LIMIT`), and keep batches small
-by their rows instead.
+Why Spark's batches are small in our sessions: its other limit, on bytes, is asked about after *every row*, which takes half of
+all the time that handing rows over takes (measured with Spark 4.3). So our sessions do without it (`NO_LIMIT`), and keep batches
+small by their rows instead.
 """
 
 from __future__ import annotations
