@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 Tree = TypeVar("Tree", p.Schema, q.QueryFile)
 SLOWEST = 2.0
-"""Seconds that reading any of these texts may take."""
+"""Seconds of work that reading any of these texts may take, however busy the machine is."""
 
 seeds = st.integers(0, 2**32)
 
@@ -208,7 +208,7 @@ PIECES = words(
 def check_reading(text: str) -> None:
     """Neither language chokes on the text; where it is a program, formatting keeps it."""
     source = Source(text, "some.text")
-    started = time.perf_counter()
+    started = time.thread_time()
     schema, schema_problems = read_schema(source)
     file, query_problems = read_queries(source)
     for problem in (*schema_problems, *query_problems):
@@ -216,7 +216,7 @@ def check_reading(text: str) -> None:
         assert "\x1b[" in problem.render(colour=True)
         assert problem.to_dict()["file"] == "some.text"
         assert 0 <= problem.span.start <= problem.span.end <= len(text) + 1
-    assert time.perf_counter() - started < SLOWEST
+    assert time.thread_time() - started < SLOWEST
     if schema_problems:
         with pytest.raises(ParseError):
             parse_schema(source)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from omnigraph.errors import KeyConflict
-from omnigraph.storage.changes import Append, Delete, Overwrite, Upsert
+from omnigraph.storage.changes import Append, Delete, Overwrite, TableState, Upsert
 from omnigraph.storage.effects import Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
 from omnigraph.storage.lineage import Commit, OpClass
@@ -71,5 +71,11 @@ def _plan(operation: str, base: str, *changes: PlannedChange, strict: bool = Fal
 def content(store: GraphStore, branch: str = MAIN, table: str = PEOPLE, *, at: str | None = None) -> dict[str, int]:
     """What a table holds, as id to number."""
     snapshot = store.snapshot(branch) if at is None else store.snapshot_at(at)
-    found = store.tables.open(snapshot.tables[table]).read(["id", "n"])
+    return held(store, snapshot.tables[table])
+
+
+def held(store: GraphStore, state: TableState) -> dict[str, int]:
+    """What a table holds at a pin. A pin never changes: whoever asks for many commits need not read one twice."""
+    found = store.tables.open(state).read(["id", "n"])
+    assert found.num_rows == state.rows
     return dict(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True))

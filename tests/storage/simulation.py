@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 import pytest
 from tests.storage.crashing import Died, assert_linear, die, timeout
-from tests.storage.graphs import PEOPLE, SCHEMA, THINGS, place, rows
+from tests.storage.graphs import PEOPLE, SCHEMA, THINGS, held, place, rows
 
 from omnigraph.errors import (
     AlreadyExists,
@@ -508,9 +508,7 @@ class History:
     def _content(self, store: GraphStore, snapshot: Snapshot, table: str) -> Content:
         pinned = table, snapshot.tables[table].pin
         if pinned not in self.read:
-            found = store.tables.open(snapshot.tables[table]).read(["id", "n"])
-            assert found.num_rows == snapshot.tables[table].rows
-            self.read[pinned] = dict(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True))
+            self.read[pinned] = held(store, snapshot.tables[table])
         return self.read[pinned]
 
     def compare_everything(self) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 from tests.storage.aging import AgingGraph
-from tests.storage.graphs import PEOPLE, THINGS, content, delete, insert, overwrite, rows, upsert
+from tests.storage.graphs import PEOPLE, THINGS, content, delete, held, insert, overwrite, rows, upsert
 
 from omnigraph.errors import HistoryReclaimed
 from omnigraph.storage.graph_store import MAIN
@@ -211,11 +212,13 @@ class History:
         assert verify(self.store, deep=True).problems == ()
         store = self.graph.reopened()
         reachable = {m.id for line in self.model.lines.values() for m in line.commits} | {m.id for m in self.model.tags.values()}
+        read = cache(partial(held, store))
         for made in self.model.ever().values():
             if made.id == "seal":
                 continue
             try:
-                found = {table: content(store, table=table, at=made.id) for table in made.holds}
+                snapshot = store.snapshot_at(made.id)
+                found = {table: read(snapshot.tables[table]) for table in made.holds}
             except HistoryReclaimed:
                 assert made.id in self.model.gone or made.id not in reachable
             else:

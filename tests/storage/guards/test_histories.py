@@ -206,7 +206,7 @@ def _squared(first: Iterable[float], second: Iterable[float]) -> float:
 
 
 def _seeds() -> list[int]:
-    first, _, last = os.environ.get("OMNIGRAPH_SEEDS", "0-39").partition("-")
+    first, _, last = os.environ.get("OMNIGRAPH_SEEDS", "0-19").partition("-")
     return list(range(int(first), int(last or first) + 1))
 
 
