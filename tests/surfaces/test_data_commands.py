@@ -66,6 +66,16 @@ def test_a_load_needs_a_mode_and_data(og: Call, people: Path, records: Path) -> 
     assert og("load", people, "--data", records, "--mode", "upsert").code == 2
 
 
+def test_what_is_wrong_is_put_aside_if_asked(og: Call, people: Path, records: Path, tmp_path: Path) -> None:
+    with records.open("a") as file:
+        file.write("nonsense\n")
+    aside = tmp_path / "aside.jsonl"
+    ran = og("load", people, "--data", records, "--mode", "merge", "--quarantine", aside)
+    assert ran.lines[-1] == f"quarantined: 1, see {aside}"
+    assert json.loads(aside.read_text())["record"] == "nonsense"
+    assert og("load", people, "--data", records, "--mode", "merge", "--quarantine", aside, "--json").json["quarantined"] == 1
+
+
 def test_everything_that_is_wrong_is_told_and_nothing_is_changed(og: Call, people: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"type": "Person", "data": {"name": "Z", "age": "old"}}\n{"edge": "Knows", "from": "Z", "to": "Nobody"}\n')

@@ -11,6 +11,7 @@ A `Graph` holds no locks and no open transaction; it may be used from several th
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -370,12 +371,14 @@ class Graph(PastMethods, LookingMethods):
         progress: bool | Report | None = None,
         engine: Literal["auto", "local", "spark"] | Runner = "auto",
         types: Mapping[str, str] | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
     ) -> LoadResult:
         """Load files, frames or records as one commit. All that is wrong with them is reported, and then nothing is changed.
 
         `source` is a path, a folder, a pattern or several (`.jsonl`, `.csv`, `.parquet`), a mapping of types to frames, rows or
         paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it. Large files
-        and Spark's data frames are loaded by Spark, other things by this process, unless `engine` says who.
+        and Spark's data frames are loaded by Spark, other things by this process, unless `engine` says who. With `quarantine`, a
+        path, rows that break a rule are left out and written down there, and the rest is loaded.
         """
         from omnigraph.engine.load.request import asked
         from omnigraph.engine.load.runner import runner_for
@@ -389,6 +392,7 @@ class Graph(PastMethods, LookingMethods):
             from_=from_,
             actor=actor,
             message=message,
+            quarantine=quarantine,
             dialect=dialect,
             progress=progress,
             types=types,

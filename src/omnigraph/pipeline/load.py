@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypedDict, TypeVar, Unpack
@@ -59,6 +58,7 @@ class Options(TypedDict, total=False):
     message: str | None
     progress: bool | Report | None
     types: dict[str, str] | None
+    quarantine: str | Path | None
 
 
 def load(
@@ -67,17 +67,14 @@ def load(
     *,
     spark: SparkSession | None = None,
     checks: ChecksName = "auto",
-    quarantine: str | Path | None = None,
     **options: Unpack[Options],
 ) -> LoadResult:
     """Load files or frames by Spark, as one commit: `load(g, {"Person": people, "Knows": knows}, mode="merge", branch="etl")`.
 
     What `g.load` does, with its options; on a session of your own if you give one. `checks` says who asks the rules about sets of
-    rows: the driver, tasks, or joins of Spark; unless told, it follows from the number of rows. With `quarantine`, a path, rows
-    that break a rule are left out and written down there, and the rest is loaded.
+    rows: the driver, tasks, or joins of Spark; unless told, it follows from the number of rows.
     """
-    beside = None if quarantine is None else str(quarantine)
-    return graph.load(source, engine=partial(run, spark=spark, checks=checks, quarantine=beside), **options)
+    return graph.load(source, engine=partial(run, spark=spark, checks=checks), **options)
 
 
 def on(spark: SparkSession, checks: ChecksName = "auto") -> Runner:
@@ -91,10 +88,9 @@ def run(
     request: Request,
     spark: SparkSession | None = None,
     checks: ChecksName = "auto",
-    quarantine: str | None = None,
 ) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
-    spark, request = spark or _session_of(request), replace(request, quarantine=quarantine)
+    spark = spark or _session_of(request)
 
     def mark(work: Callable[[P], R], payloads: Sequence[P], /) -> list[R]:
         return run_tasks(spark, payloads, work)

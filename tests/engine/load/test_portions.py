@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import pickle
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from tests.engine.load.loading import EVERYTHING, exported, graph, written
+from tests.engine.load.dirty import FORMS, Rows, broken, check_agreement, rows
+from tests.engine.load.loading import EVERYTHING, comparable, graph, said, without_made_up, written
 
 import omnigraph as og
 from omnigraph.engine.load import portions, request
@@ -35,7 +34,6 @@ from omnigraph.engine.load.request import Dialect, Engine, Request, chosen_engin
 from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.sources import inputs_of
 from omnigraph.engine.view import View, Workspace
-from omnigraph.engine.write.violations import Violation
 from omnigraph.storage.leases import Held
 
 
@@ -86,31 +84,6 @@ class InPortions:
             if number not in found or sent is not None:
                 found[number] = pickle.loads(pickle.dumps(read_portion(*there)))
         return cuts, [found[number] for number in range(len(cuts))]
-
-
-def said(g: og.Graph, source: object, engine: Any, **options: Any) -> list[tuple[object, ...]]:
-    """What is wrong with an input, by one engine."""
-    try:
-        g.load(source, engine=engine, **options)
-    except (og.ValidationError, og.KeyConflict) as error:
-        return [
-            (v.rule, v.type, v.property, v.entity, str(v.value), v.file, v.line, v.message)
-            for v in error.violations
-            if isinstance(v, Violation)
-        ]
-    return []
-
-
-def comparable(g: og.Graph) -> list[str]:
-    """A graph without ids that were made up."""
-    rows = exported(g)
-    made = [len(r["data"]["id"]) == 26 and r["data"]["id"].startswith("01") for r in rows]
-    return sorted(
-        (
-            str({**r, "data": {k: v for k, v in r["data"].items() if not (k == "id" and m)}})
-            for r, m in zip(rows, made, strict=True)
-        ),
-    )
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +137,21 @@ def test_portions_and_threads_agree(
         there = said(other, paths, InPortions(10**9), mode=mode)
     assert there == said(one, paths, "local", mode=mode)
     assert comparable(one) == comparable(other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=10, deadline=None)
+@given(before=rows, loaded=rows, broken=broken, mode=st.sampled_from(["merge", "append", "overwrite"]))
+def test_portions_and_threads_agree_on_every_form(
+    tmp_path_factory: pytest.TempPathFactory, form: str, before: Rows, loaded: Rows, broken: list[str], mode: str
+) -> None:
+    """Also on what is left out and written down beside."""
+    folder = tmp_path_factory.mktemp("forms")
+    source = FORMS[form](folder, loaded, broken)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(portions, "LEAST_CUT", 100)
+        check_agreement(folder, before, source, source, InPortions(10**9), mode)
 
 
 RELATED = """
@@ -236,11 +224,6 @@ def test_rules_asked_about_suspects_say_what_rules_asked_about_everything_say(
     there = said(other, path, InPortions(1, checks=asking), mode=mode)
     assert without_made_up(there) == without_made_up(said(one, path, "local", mode=mode))
     assert comparable(one) == comparable(other)
-
-
-def without_made_up(found: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    """Violations without ids that were made for the load: those are others each time."""
-    return [tuple(re.sub(r"01[0-9A-Z]{24}", "…", str(part)) for part in violation) for violation in found]
 
 
 @given(st.lists(st.text(max_size=20)), st.integers(1, 7), st.integers(0, 5))

@@ -13,7 +13,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -79,14 +81,24 @@ def _skip(_: object) -> str:
     return "skip"
 
 
+UNREADABLE_TEXT: Final = (OSError, EOFError, zlib.error, csv.Error)
+"""What goes wrong when a CSV file is read as text."""
+
+
+def text_of(input_: Input) -> io.TextIOWrapper:
+    """A CSV file as text, as Python's own reader wants it."""
+    return io.TextIOWrapper(io.BufferedReader(input_.opened()), newline="", encoding="utf-8", errors="replace")  # type: ignore[type-var]
+
+
 def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
     """Violations of a CSV file with their lines: until then only rows are counted, and not those with too many or few cells."""
     mine = [v for v in violations if v.file == input_.name]
-    if not mine:
+    wanted = {v.line for v in mine if v.line is not None}
+    if not wanted and all(v.rule != "csv" for v in mine):
         return violations
-    wanted = {v.line for v in mine}
     lines, broken = dict[int, int](), list[Violation]()
-    with io.TextIOWrapper(io.BufferedReader(input_.opened()), newline="", encoding="utf-8", errors="replace") as file:  # type: ignore[type-var]
+    # A file that cannot be read to its end has a violation that says so, and only what comes before has a line.
+    with suppress(*UNREADABLE_TEXT), text_of(input_) as file:
         reader = csv.reader(file)
         header = next(reader, [])
         row, begins = 0, reader.line_num + 1

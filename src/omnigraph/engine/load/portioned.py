@@ -17,7 +17,7 @@ from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validat
 from omnigraph.engine.load.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.portions import Cut, Placed, Portion, Work, deltas_of, placed
 from omnigraph.engine.load.progress import Stage, Told
-from omnigraph.engine.load.quarantine import Sieve, write_down
+from omnigraph.engine.load.quarantine import Sieve, dropped, require_beside, write_down
 from omnigraph.engine.load.questions import Ask
 from omnigraph.engine.load.request import Dialect, Request
 from omnigraph.engine.load.result import LoadResult
@@ -109,6 +109,8 @@ def run_portioned(
     if request.dialect is Dialect.COMPATIBLE:
         raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
     workspace.store.require_writable()
+    if request.quarantine is not None:
+        require_beside(request.quarantine, request.inputs)
     sizes = [i.size for i in request.inputs]
     told = Told(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
     with workspace.store.in_flight() as lease:
@@ -122,8 +124,9 @@ def run_portioned(
         if request.quarantine is not None:
             sieve = Sieve(work, view, request, parts)
             changes = sieve.sift(reading.violations)
-            write_down(sieve.found, request.inputs, request.quarantine)
-            return publish(workspace, view, request, changes, reading, told, lease, quarantined=sieve.dropped)
+            report = sieve.report()
+            write_down(report, request.inputs, request.quarantine, workspace.store.place)
+            return publish(workspace, view, request, changes, reading, told, lease, quarantined=dropped(report))
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
         changes = checked.changes

@@ -8,14 +8,19 @@ same rules until they have nothing to say about what is left: a node that is dro
     line 3: source with 4 edges, max 3  → the last of them is dropped
 
 What cannot be mended by leaving out rows (a file that cannot be read, a column that is missing, a committed edge that would lose
-its node) is refused as ever. The report is a file of JSON lines: each violation, and the line itself where the input has lines.
+its node) is refused as ever. The report is a file of JSON lines: each violation, and the record itself where it stands in a file:
+the text of a line of JSON or CSV, the values of a row of Parquet. Rows of frames are told by their number and their entity.
 """
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import pyarrow.compute as pc
@@ -24,6 +29,7 @@ from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.load.collected import Places, duplicates, kept
 from omnigraph.engine.load.conclude import in_order_of
+from omnigraph.engine.load.frames import UNREADABLE_TEXT, parquet_batches, text_of
 from omnigraph.engine.load.lines import chunks
 from omnigraph.engine.load.portions import Placed, Work, deltas_of, seen_rows
 from omnigraph.engine.load.request import Request
@@ -33,7 +39,26 @@ from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.errors import NotFound, UsageError
+from omnigraph.storage.inputs import is_remote
+from omnigraph.storage.place import Place
 from omnigraph.storage.rows import written_without
+
+T = TypeVar("T")
+
+
+def require_beside(path: str, inputs: Sequence[Input]) -> None:
+    """Refuse, before any work, a path that nothing can be written to, or that would overwrite what is loaded."""
+    if is_remote(path):
+        mine = path
+    else:
+        mine = os.path.abspath(path)
+        if os.path.isdir(mine):
+            raise UsageError(f"{path} is a folder", hint="Name the file that what is wrong is written to.")
+        if not os.path.isdir(os.path.dirname(mine)):
+            raise NotFound(f"there is no folder {os.path.dirname(mine)} to write {os.path.basename(mine)} into")
+    if any(i.is_file and i.content == mine for i in inputs):
+        raise UsageError(f"{path} is loaded, and would be overwritten by what is wrong with it", hint="Name another file.")
 
 
 class Sieve:
@@ -48,10 +73,9 @@ class Sieve:
         self.found: list[Violation] = []
         """What is wrong with the rows that were dropped."""
 
-    @property
-    def dropped(self) -> int:
-        """Lines that were left out."""
-        return len({(v.file, v.line, v.type if v.file is None else "") for v in self.found})
+    def report(self) -> list[Violation]:
+        """What is wrong with the rows that were dropped, in the order of inputs and lines."""
+        return in_order_of(self.found, self._request.inputs)
 
     def sift(self, violations: Iterable[Violation]) -> ChangeSet:
         """The change that the good rows make."""
@@ -76,11 +100,13 @@ class Sieve:
         return ChangeSet(deltas), repeats
 
     def _drop(self, violations: list[Violation]) -> None:
-        refuse(in_order_of([v for v in violations if v.line is None], self._request.inputs))
+        # Rows of CSV with too many or too few cells were left out by whoever read them; the report names their lines.
+        refuse(in_order_of([v for v in violations if v.line is None and v.rule != "csv"], self._request.inputs))
         self.found += violations
         lines: dict[tuple[str, str | None], list[int]] = {}
         for violation in violations:
-            assert violation.line is not None
+            if violation.line is None:
+                continue
             edge = self._view.catalog.edges.get(violation.type)
             if edge is not None and violation.rule == "cardinality":
                 self._drop_edges(edge, violation)
@@ -117,28 +143,68 @@ def _only(delta: Delta, mask: Mask) -> Delta:
     return replace(kept(delta, mask), replaces_all=delta.replaces_all, fresh=delta.fresh)
 
 
-def write_down(violations: list[Violation], inputs: Sequence[Input], path: str) -> None:
-    """A file of JSON lines: every violation, with the line it is about."""
-    ordered = in_order_of(violations, inputs)
-    texts = {i.name: _texts(i, {v.line for v in ordered if v.file == i.name}) for i in inputs if i.is_file}
-    with open(path, "w", encoding="utf-8") as file:
-        for violation in ordered:
-            data = violation.to_dict()
-            text = texts.get(violation.file, {}).get(violation.line)
-            if text is not None:
-                data["record"] = text
-            file.write(json.dumps(data, default=str, ensure_ascii=False) + "\n")
+def dropped(report: Iterable[Violation]) -> int:
+    """How many rows and lines a report is about."""
+    return len({(v.file, v.line, v.type if v.file is None else "") for v in report})
 
 
-def _texts(input_: Input, wanted: set[int | None]) -> dict[int | None, str]:
-    """Some lines of a file."""
-    if not wanted or input_.format is Format.PARQUET:
+def write_down(report: Sequence[Violation], inputs: Sequence[Input], path: str, place: Place) -> None:
+    """A file of JSON lines: every violation with the record it is about. Object stores are reached as that of the graph."""
+    records = {i.name: _records(i, {v.line for v in report if v.file == i.name and v.line is not None}) for i in inputs}
+    lines = []
+    for violation in report:
+        data = violation.to_dict()
+        record = records.get(violation.file, {}).get(violation.line)
+        if record is not None:
+            data["record"] = record
+        lines.append(json.dumps(data, default=str, ensure_ascii=False) + "\n")
+    folder, _, name = (path if is_remote(path) else os.path.abspath(path)).rpartition("/")
+    Place.at(folder or "/", place.options).put(name, "".join(lines).encode())
+
+
+def _records(input_: Input, wanted: set[int]) -> dict[int | None, object]:
+    """Some records of a file, by the lines they begin at."""
+    if not wanted or not input_.is_file:
         return {}
-    found: dict[int | None, str] = {}
+    match input_.format:
+        case Format.NDJSON:
+            return dict(_lines(input_, wanted))
+        case Format.CSV:
+            return dict(_cells(input_, wanted))
+        case _:
+            return dict(_rows(input_, wanted))
+
+
+def _lines(input_: Input, wanted: set[int]) -> Iterator[tuple[int, str]]:
     with input_.opened() as stream:
         for chunk in chunks(stream, input_.name):
-            last = chunk.first_line + chunk.line_count
-            mine = [n for n in wanted if n is not None and chunk.first_line <= n < last]
+            mine = wanted.intersection(range(chunk.first_line, chunk.first_line + chunk.line_count))
             lines = chunk.data.split(b"\n") if mine else []
-            found |= {n: lines[n - chunk.first_line].decode(errors="replace").rstrip("\r") for n in mine}
-    return found
+            yield from ((n, lines[n - chunk.first_line].decode(errors="replace").rstrip("\r")) for n in mine)
+
+
+def _cells(input_: Input, wanted: set[int]) -> Iterator[tuple[int, str]]:
+    """Records of CSV may go over several lines."""
+    with suppress(*UNREADABLE_TEXT), text_of(input_) as file:
+        read = list[str]()
+        reader = csv.reader(_noted(file, read))
+        begins = 1
+        for _ in reader:
+            if begins in wanted:
+                yield begins, "".join(read).rstrip("\r\n")
+            read.clear()
+            begins = reader.line_num + 1
+
+
+def _noted(items: Iterable[T], notes: list[T]) -> Iterator[T]:
+    for item in items:
+        notes.append(item)
+        yield item
+
+
+def _rows(input_: Input, wanted: set[int]) -> Iterator[tuple[int, object]]:
+    first = 1
+    for batch in parquet_batches(input_):
+        mine = sorted(wanted.intersection(range(first, first + batch.num_rows)))
+        yield from zip(mine, batch.take([n - first for n in mine]).to_pylist(), strict=True) if mine else ()
+        first += batch.num_rows

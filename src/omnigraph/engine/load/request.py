@@ -70,6 +70,7 @@ def asked(
     from_: str | None,
     actor: str | None,
     message: str | None,
+    quarantine: str | os.PathLike[str] | None,
     dialect: str,
     progress: bool | Report | None,
     types: Mapping[str, str] | None,
@@ -85,7 +86,10 @@ def asked(
     view = find_view(from_ if creates and from_ is not None else branch)
     inputs = inputs_of(source, view.catalog, types, store.place.options)
     report = TerminalLine() if progress is True else progress or None
-    return view, Request(inputs, branch, chosen, from_, creates, spelt, actor, message, report)
+    beside = None if quarantine is None else os.fspath(quarantine)
+    if beside is not None and spelt is Dialect.COMPATIBLE:
+        raise UsageError("quarantine is for records of the strict dialect", hint="Leave it out, and mend what is wrong.")
+    return view, Request(inputs, branch, chosen, from_, creates, spelt, actor, message, report, quarantine=beside)
 
 
 def chosen_engine(engine: str, request: Request) -> Engine:

@@ -13,15 +13,18 @@ they are garbage like any other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.load.collected import Collected, follow
 from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats
 from omnigraph.engine.load.identity import with_ids
+from omnigraph.engine.load.portioned import run_portioned
+from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_portion
 from omnigraph.engine.load.progress import Stage, Told
 from omnigraph.engine.load.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.result import LoadResult
@@ -35,6 +38,7 @@ from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.limits import MAX_VIOLATIONS
+from omnigraph.storage.leases import Held
 
 
 def runner_for(engine: str | Runner, request: Request) -> Runner:
@@ -47,6 +51,8 @@ def runner_for(engine: str | Runner, request: Request) -> Runner:
 def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
     workspace.store.require_writable()
+    if request.quarantine is not None:
+        return run_portioned(workspace, view, request, _in_portions)
     sizes = [i.size for i in request.inputs]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     with ExitStack() as stack:
@@ -60,6 +66,18 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
         changes = ChangeSet(loading.deltas())
         validate(loading.reading, changes, view, request, set_violations)
         return publish(workspace, view, request, changes, loading.reading, told, lease)
+
+
+def _in_portions(work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:
+    """Rows that may have to be taken apart again are read as by any other runner, in threads of this process."""
+    cuts = cuts_of(request.inputs, request.workers)
+    portions, rows, bytes_ = list[Portion](), 0, 0
+    with ThreadPoolExecutor(request.workers, thread_name_prefix="omnigraph-load") as pool:
+        for portion in pool.map(partial(read_portion, work), cuts):
+            portions.append(portion)
+            rows, bytes_ = rows + portion.rows, bytes_ + portion.bytes
+            told.tell(Stage.READ, rows, bytes_, 0)
+    return cuts, portions
 
 
 def in_order(tasks: Iterable[Task], workers: int) -> Iterator[Parsed]:

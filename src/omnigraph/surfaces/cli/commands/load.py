@@ -39,6 +39,11 @@ ALSO = frozenset({"yes", "quiet"})
     show_default=True,
     help="Who does the work: this process, or Spark; auto takes Spark for large files where it is installed.",
 )
+@click.option(
+    "--quarantine",
+    metavar="FILE",
+    help="Load what is right, and write what is wrong to this file, as JSON lines; otherwise nothing is loaded then.",
+)
 @click.option("--message", metavar="TEXT", help="A note that stands in the commit.")
 @json_option("what was loaded")
 def command(
@@ -49,19 +54,21 @@ def command(
     from_: str | None,
     types: tuple[str, ...],
     engine: str,
+    quarantine: str | None,
     message: str | None,
     as_json: bool,
 ) -> None:
     """Load files into a branch as one commit.
 
     merge replaces entities with the same id, append refuses them, overwrite replaces everything of the types that occur. All that
-    is wrong with the data is reported at once, and then nothing is changed.
+    is wrong with the data is reported at once, and then nothing is changed, unless --quarantine says where to put it.
 
     \b
     omnigraph load people.omni --data people.jsonl --mode merge
     omnigraph load people.omni --data Person.csv --data Knows.parquet --mode append --branch etl/7 --from main
     """
-    run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, types=_named(types), engine=engine, message=message)
+    options = {"types": _named(types), "engine": engine, "quarantine": quarantine, "message": message}
+    run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, **options)
 
 
 @click.command("ingest", cls=Command, capability=Capability.DATA, usable=WRITES, also=ALSO)
@@ -100,6 +107,8 @@ def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **op
     )
     if result.branch_created:
         click.echo(f"branch {branch} created from {result.base_branch}")
+    if result.quarantined:
+        click.echo(f"quarantined: {result.quarantined}, see {options['quarantine']}")
 
 
 def _source(paths: tuple[str, ...]) -> Any:
