@@ -19,7 +19,7 @@ def descendants(cls: type[GraphError]) -> list[type[GraphError]]:
     return found
 
 
-FRONT_DOOR = {"Graph", "Result", "init", "open", "view"}
+FRONT_DOOR = {"ExternalBlobs", "Graph", "Result", "init", "open", "view"}
 ALL = [cls for cls in descendants(GraphError) if cls.__module__ == "omnigraph.errors"]
 LEAVES = [cls for cls in ALL if not cls.__subclasses__()]
 

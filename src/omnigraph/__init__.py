@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from omnigraph.engine.load.runners import offer
 from omnigraph.errors import (
     AlreadyExists,
+    BlobRefused,
+    BlobUnavailable,
     ChangeFeedGap,
     ChangesUnreadable,
     ConflictError,
@@ -55,6 +57,7 @@ from omnigraph.errors import (
 from omnigraph.model.versions import __version__
 
 if TYPE_CHECKING:
+    from omnigraph.engine.external.policy import ExternalBlobs
     from omnigraph.engine.graph import Graph, init, open
     from omnigraph.engine.result import Result
     from omnigraph.surfaces.view import view
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
 offer("spark", "omnigraph.pipeline.load", "run", needs="pyspark")
 
 _ON_DEMAND = {
+    "ExternalBlobs": "omnigraph.engine.external.policy",
     "Graph": "omnigraph.engine.graph",
     "Result": "omnigraph.engine.result",
     "init": "omnigraph.engine.graph",
@@ -81,10 +85,13 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "AlreadyExists",
+    "BlobRefused",
+    "BlobUnavailable",
     "ChangeFeedGap",
     "ChangesUnreadable",
     "ConflictError",
     "CursorRejected",
+    "ExternalBlobs",
     "Graph",
     "GraphError",
     "HistoryReclaimed",

@@ -17,7 +17,8 @@
     │   ├── KeyValueError           key_value               a value that cannot be part of an entity id
     │   ├── QueryError              query_error             a query that cannot be evaluated on this data
     │   ├── ValidationError         validation_failed       rows that break the schema; `.violations` lists them
-    │   └── CursorRejected          cursor_rejected         not a change cursor, or one of another graph, branch or filter
+    │   ├── CursorRejected          cursor_rejected         not a change cursor, or one of another graph, branch or filter
+    │   └── BlobRefused             blob_refused            a URI was given for a Blob that no policy allows
     ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
     ├── AlreadyExists               already_exists          the name is taken
     ├── ConflictError               somebody else got there first
@@ -25,6 +26,7 @@
     │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
     │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
     │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
+    ├── BlobUnavailable             blob_unavailable        a URI that is allowed leads to nothing that can be read now
     ├── ResourceLimit               resource_limit          a stated limit would be exceeded
     ├── QueryCancelled              query_cancelled         somebody asked the query to stop
     ├── HistoryReclaimed            history_reclaimed       the commit exists no longer: cleanup removed it
@@ -222,6 +224,13 @@ class CursorRejected(InputError):
     default_hint = 'Start again: since="now", since="beginning", since="after:<commit>", or from a new baseline.'
 
 
+class BlobRefused(InputError):
+    """A URI was given for a Blob, and the policy about external Blobs does not allow it."""
+
+    code = "blob_refused"
+    default_hint = "Give the bytes themselves as `base64:…`, or open the graph with `external_blobs=ExternalBlobs.allow(…)`."
+
+
 class NotFound(GraphError):
     """No such thing."""
 
@@ -291,11 +300,43 @@ class MergeConflict(ConflictError):
         return {**super().to_dict(), "merge_conflicts": [c.to_dict() for c in self.conflicts]}
 
 
+class BlobUnavailable(GraphError):
+    """A URI given for a Blob is allowed, but what it names cannot be read now. `uri` and `reason` tell of the first one."""
+
+    code = "blob_unavailable"
+    retryable = True
+    default_hint = "Nothing was written. Check that the object is there and may be read, then run it again."
+
+    def __init__(
+        self, message: str, *, uri: str = "", reason: str = "", violations: Sequence[Listed] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.uri = uri
+        self.reason = reason
+        self.violations = tuple(violations)
+
+    def to_dict(self) -> dict[str, object]:
+        data = {**super().to_dict(), "external_blob_source": {"uri": self.uri, "reason": self.reason}}
+        return {**data, "violations": [v.to_dict() for v in self.violations]} if self.violations else data
+
+
 class ResourceLimit(GraphError):
     """A stated limit would be exceeded."""
 
     code = "resource_limit"
     default_hint = "docs/reference/limits.md lists every limit and the way around it."
+
+    def __init__(
+        self, message: str, *, resource: str | None = None, actual: int = 0, limit: int = 0, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.resource, self.actual, self.limit = resource, actual, limit
+
+    def to_dict(self) -> dict[str, object]:
+        if self.resource is None:
+            return super().to_dict()
+        detail = {"resource": self.resource, "limit": self.limit, "actual": self.actual}
+        return {**super().to_dict(), "resource_limit": detail}
 
 
 class QueryCancelled(GraphError):

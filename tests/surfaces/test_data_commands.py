@@ -319,6 +319,37 @@ def test_a_description_of_a_blob(og: Call, people: Path) -> None:
     assert "invalid Blob selector" in og("blob", "stat", "node", "Person", "Ada", "name", "--uri", people).err
 
 
+def test_a_blob_that_is_elsewhere_is_described_and_not_followed(og: Call, people: Path, tmp_path: Path) -> None:
+    (tmp_path / "ada.png").write_bytes(PHOTO)
+    uri = (tmp_path / "ada.png").resolve().as_uri()
+    with og_api.open(people, external_blobs=og_api.ExternalBlobs.allow(tmp_path.resolve().as_uri())) as g:
+        ends = [{"type": "Person", "data": {"name": name}} for name in ("Ada", "Bob", "Cy")]
+        eve = {"type": "Person", "data": {"name": "Eve", "photo": uri}}
+        g.load([eve, *ends], mode="overwrite", branch="elsewhere", from_="main")
+    where = ("node", "Person", "Eve", "photo", "--uri", people, "--branch", "elsewhere")
+    data = og("blob", "stat", *where, "--json").json
+    assert (data["kind"], data["uri"], "size" in data, "etag" in data) == ("external", uri, False, False)
+    assert f"kind: external\nuri: {uri}\n" in og("blob", "stat", *where).out
+    out = tmp_path / "keep"
+    out.write_text("as it was")
+    refused = og("blob", "get", *where, "--out", out)
+    assert (refused.code, uri in refused.err, "blob stat" in refused.err) == (2, True, True)
+    assert out.read_text() == "as it was"
+    assert uri in og("export", people, "--branch", "elsewhere", "--type", "Person").out
+
+
+def test_the_command_line_allows_no_uri_for_a_blob(og: Call, people: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text(
+        json.dumps({"type": "Person", "data": {"name": "Eve", "photo": f"file://{tmp_path}/x"}}) + "\n"
+    )
+    loaded = og("load", people, "--data", tmp_path / "p.jsonl", "--mode", "merge", "--json")
+    assert (loaded.code, loaded.json["code"], loaded.json["violations"][0]["rule"]) == (1, "validation_failed", "blob")
+    assert loaded.json["violations"][0]["line"] == 1
+    insert = 'query add($p: Blob) { insert Person { name: "Eve", photo: $p } }'
+    mutated = og("mutate", "--store", people, "-e", insert, "--params", json.dumps({"p": f"file://{tmp_path}/x"}), "--json")
+    assert (mutated.code, mutated.json["code"]) == (1, "blob_refused")
+
+
 # ── embed ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

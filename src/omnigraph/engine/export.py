@@ -4,12 +4,11 @@
     {"type":"Person","data":{"id":"Ada","age":36,"name":"Ada"}}
 
 Edges first, then nodes; types by name, entities by id. Dates are days and moments milliseconds, so nothing is lost; blobs are
-`base64:…`. Rows are read in portions: only the ids of one type are in memory at once.
+`base64:…`, or the URI they refer to. Rows are read in portions: only the ids of one type are in memory at once.
 """
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
-from omnigraph.engine.load.values import BASE64
+from omnigraph.engine.external.cells import spelt_cell
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import whole
 from omnigraph.engine.write.committed import stored_of
@@ -133,7 +132,7 @@ def lines(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
 def _plain(column: pa.ChunkedArray) -> list[object]:
     kind = column.type
     if pa.types.is_large_binary(kind) or pa.types.is_binary(kind):
-        return [None if v is None else BASE64 + base64.b64encode(v).decode() for v in column.to_pylist()]
+        return [spelt_cell(cell) for cell in column.to_pylist()]
     return column.cast(_numbers(kind)).to_pylist()  # type: ignore[no-any-return]
 
 

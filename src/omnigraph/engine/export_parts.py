@@ -21,7 +21,9 @@ import pyarrow.parquet as pq
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.export import exported_types, lines
+from omnigraph.engine.external.cells import blob_properties, held_bytes
 from omnigraph.engine.view import View
+from omnigraph.engine.write.changeset import whole
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.storage.place import Place
@@ -142,5 +144,8 @@ def _portions(part: ExportPart) -> Iterator[pa.Table]:
 def _parquet(part: ExportPart, rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     schema = pa.schema([f.remove_metadata() for f in columns_of(part.type)])
+    for name in blob_properties(part.type):
+        cells = held_bytes(part.type, name, whole(rows[name]), "Parquet holds bytes. Export to jsonl, which spells the URI.")
+        rows = rows.set_column(rows.schema.get_field_index(name), schema.field(name), cells)
     pq.write_table(rows.cast(schema), sink, compression="zstd")
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

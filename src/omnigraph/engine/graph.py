@@ -35,6 +35,8 @@ from omnigraph.engine.embed import EMBED_THREADS, Embedded, embed, require_embed
 from omnigraph.engine.estimate import estimates
 from omnigraph.engine.explain import Explanation, explained
 from omnigraph.engine.export import ByteSink, Exported, export
+from omnigraph.engine.external.policy import ExternalBlobs
+from omnigraph.engine.external.settling import External
 from omnigraph.engine.history.front import PastMethods
 from omnigraph.engine.history.past import Past
 from omnigraph.engine.looking import LookingMethods
@@ -87,6 +89,7 @@ def init(
     actor: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     embedder: Embedder | None = None,
+    external_blobs: ExternalBlobs | None = None,
 ) -> Graph:
     """A new graph in a folder (or below an `s3://` address) that does not hold one yet."""
     source = schema_source(schema)
@@ -94,7 +97,7 @@ def init(
     store = GraphStore(place)
     ir, document = first_schema(source, store.ids.next())
     store = GraphStore.init(place, document, tables_of(Catalog.of(ir)), actor=actor)
-    return Graph(store, memory=memory, embedder=embedder)
+    return Graph(store, memory=memory, embedder=embedder, external_blobs=external_blobs)
 
 
 def open(
@@ -105,10 +108,12 @@ def open(
     memory: int = MEMORY_BUDGET,
     storage_options: Mapping[str, str] | None = None,
     embedder: Embedder | None = None,
+    external_blobs: ExternalBlobs | None = None,
 ) -> Graph:
-    """An existing graph. Opening writes nothing."""
+    """An existing graph. Opening writes nothing. `external_blobs`: which URIs may be given for Blobs; unless told, none."""
     place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
-    return Graph(GraphStore.open(place, read_only=read_only), memory=memory, embedder=embedder)
+    store = GraphStore.open(place, read_only=read_only)
+    return Graph(store, memory=memory, embedder=embedder, external_blobs=external_blobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +143,19 @@ class Receipt:
 class Graph(PastMethods, LookingMethods):
     """An open graph."""
 
-    def __init__(self, store: GraphStore, *, memory: int = MEMORY_BUDGET, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        store: GraphStore,
+        *,
+        memory: int = MEMORY_BUDGET,
+        embedder: Embedder | None = None,
+        external_blobs: ExternalBlobs | None = None,
+    ) -> None:
         self.store = store
         self.embedder = embedder
         """Turns texts into vectors where a query asks for it."""
+        self.external_blobs = external_blobs or ExternalBlobs.deny()
+        """Which URIs may be given for Blobs."""
         self.reconciler = Reconciler(store)
         self.workspace = Workspace(store, memory)
         self.past = Past(self.workspace, self.view, self._catalog)
@@ -352,7 +366,8 @@ class Graph(PastMethods, LookingMethods):
             now = view.snapshot.commit
             raise PreconditionFailed(f"branch `{branch}` is at {now}, not at {if_commit}", expected=if_commit, actual=now)
         run = self._run(view, prepared, params, None, Budget())
-        outcome = stage(prepared.query, run, self.store.ids)
+        external = External.of(self.external_blobs, self.store.place.options, copies=True)
+        outcome = stage(prepared.query, run, self.store.ids, external)
         intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
         commit_ = commit(self.workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
@@ -396,6 +411,7 @@ class Graph(PastMethods, LookingMethods):
             dialect=dialect,
             progress=progress,
             types=types,
+            external_blobs=self.external_blobs,
         )
         result = runner_for(engine, request)(self.workspace, view, request)
         self._after_write(branch, view.catalog)

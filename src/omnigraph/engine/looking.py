@@ -6,10 +6,11 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.external.cells import plain_cell
 from omnigraph.engine.history.changes import KINDS, Kind
 from omnigraph.engine.memory import MemoryUse
 from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
@@ -74,15 +75,34 @@ class GraphSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """The bytes of one Blob property, and what they are called."""
+    """One Blob property: its bytes and what they are called, or where they are."""
 
     entity: Kind
     type: str
     id: str
     property_name: str
-    data: bytes
+    content: bytes | str = field(repr=False)
+    """The bytes, or the URI of a place outside the graph."""
     commit: str
     """The commit they were read from."""
+
+    @property
+    def kind(self) -> Literal["managed", "external"]:
+        """Whether the graph holds the bytes."""
+        return "managed" if isinstance(self.content, bytes) else "external"
+
+    @property
+    def uri(self) -> str | None:
+        """Where the bytes of an external Blob are. Nothing here follows it."""
+        return None if isinstance(self.content, bytes) else self.content
+
+    @property
+    def data(self) -> bytes:
+        """The bytes. Those of an external Blob are not the graph's to read."""
+        if not isinstance(self.content, bytes):
+            hint = "It is not followed: read the URI yourself. `omnigraph blob stat` describes it."
+            raise UsageError(f"the Blob is external: {self.content}", hint=hint)
+        return self.content
 
     @property
     def size(self) -> int:
@@ -215,7 +235,7 @@ class LookingMethods(ABC):
         branch: str | None = None,
         at: str | None = None,
     ) -> Blob:
-        """The bytes of a Blob property of one node or edge."""
+        """A Blob property of one node or edge: its bytes, or the URI it refers to."""
         view = self.view(branch, at)
         if entity not in KINDS:
             raise UsageError(f"invalid Blob selector: `{entity}` is neither node nor edge")
@@ -232,7 +252,7 @@ class LookingMethods(ABC):
         values = images(stored.table, [id])[property].to_pylist()
         if not values or values[0] is None:
             raise NotFound("Blob cell not found", hint=f"{type} {id} does not exist, or its {property} is null.")
-        return Blob(entity, type, id, property, values[0], view.snapshot.commit)
+        return Blob(entity, type, id, property, plain_cell(values[0]), view.snapshot.commit)
 
 
 def _near(name: str, known: Any) -> str:

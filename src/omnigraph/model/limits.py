@@ -34,6 +34,18 @@ MAX_MUTATION_ROWS: Final = 8_192
 MAX_MUTATION_BYTES: Final = 32 << 20
 """Most bytes of one type that a mutation writes; `load` has no such limit."""
 
+MAX_EXTERNAL_URI_BYTES: Final = 64 << 10
+"""Longest URI given for a Blob, in bytes."""
+
+MAX_EXTERNAL_CELLS: Final = 8_192
+"""Most URIs given for Blobs in one mutation or load."""
+
+MAX_EXTERNAL_BYTES: Final = 32 << 20
+"""Most bytes that one mutation, append or merge copies in from URIs given for Blobs; an overwrite copies none."""
+
+MAX_EXTERNAL_PROBES: Final = 8
+"""Objects outside the graph that a process looks for at a time."""
+
 MAX_LINE_BYTES: Final = 32 << 20
 """Longest line of a file to load, in bytes."""
 

@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame
 
+from omnigraph.engine.external.policy import ExternalBlobs
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.request import Request
@@ -48,6 +49,7 @@ class Sink:
     mode: Literal["merge", "append", "overwrite"]
     branch: str
     actor: str | None
+    external_blobs: ExternalBlobs
     _graph: Graph | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
@@ -75,7 +77,7 @@ class Sink:
     def graph(self) -> Graph:
         """The graph, opened in this process."""
         if self._graph is None:
-            self._graph = open_graph(self.uri, storage_options=self.storage)
+            self._graph = open_graph(self.uri, storage_options=self.storage, external_blobs=self.external_blobs)
         return self._graph
 
     def _loaded(self, frames: dict[str, DataFrame], frame: DataFrame, batch: int) -> Commit | None:
@@ -117,4 +119,4 @@ def sink(
         raise UsageError(f"a stream cannot be called `{name}`", hint="Use letters, digits, dot, dash and underscore.")
     graph.store.require_writable()
     place = graph.store.place
-    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, graph)
+    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, graph.external_blobs, graph)

@@ -247,7 +247,7 @@ class PlainReader(DataSourceReader):
             self.pinned.table.open(), self.schema.names, pieces=partition.value, where=every(self.where), batch_rows=BATCH_ROWS
         )
         for batch in rows:
-            yield to_spark(batch, schema)
+            yield to_spark(self.pinned.type, batch, schema)
 
 
 class Reader(PlainReader):

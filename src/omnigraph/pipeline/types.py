@@ -6,7 +6,7 @@
     U64                                   decimal(20,0)
     DateTime                              timestamp (its microseconds are whole milliseconds)
     Vector(n)                             array<float>
-    Blob                                  binary
+    Blob                                  binary; one that refers to another place is refused
     [T]                                   array<T>
 
 A column may be written to a property if every value its Spark type has is one the property's type can hold, or is told of as a
@@ -22,6 +22,7 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.external.cells import blob_properties, held_bytes
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.types import PropertyType, Scalar
@@ -87,9 +88,13 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def to_spark(type_: NodeType | EdgeType, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Stored columns in the types that Spark wants."""
-    return pa.RecordBatch.from_arrays([_cast(batch.column(f.name), f.type) for f in schema], schema=schema)
+    columns = {name: batch.column(name) for name in schema.names}
+    for name in columns.keys() & set(blob_properties(type_)):
+        hint = 'Spark holds bytes. Read the other columns: .option("columns", "…").'
+        columns[name] = held_bytes(type_, name, columns[name], hint)
+    return pa.RecordBatch.from_arrays([_cast(columns[f.name], f.type) for f in schema], schema=schema)
 
 
 def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -11,8 +11,8 @@ import pytest
 from tests.engine.load.loading import EVERYTHING, graph, refused, rules, written
 
 import omnigraph as og
-from omnigraph.engine.load.values import BASE64
 from omnigraph.engine.write.violations import SHOWN
+from omnigraph.model.blobs import BASE64
 
 SCHEMA = """
 node Person {

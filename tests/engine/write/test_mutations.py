@@ -196,7 +196,7 @@ def test_u20_deleting_edges(graph: og.Graph) -> None:
         ("I64", "age", 201, og.ValidationError, "outside 0..200"),
         ("F64", "weight", 1e39, og.ParameterError, "not a finite number"),
         ("F64", "age", 1.0, og.ParameterError, "cannot convert"),
-        ("String", "photo", "file:///etc/passwd", og.ParameterError, "not allowed"),
+        ("String", "photo", "file:///etc/passwd", og.BlobRefused, "no policy allows"),
         ("String", "photo", "base64:?", og.ParameterError, "not base64"),
     ],
 )

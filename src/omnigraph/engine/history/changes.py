@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.external.cells import plain_cell, spelt_cell
 from omnigraph.engine.history.row_delta import RawRow, RowDelta
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
@@ -224,7 +225,9 @@ def image(type_: NodeType | EdgeType, row: RawRow | None) -> Image | None:
 
 
 def plain(type_: PropertyType, value: Any) -> Any:
-    """A stored value as plain Python; the stored number where no calendar has the day."""
+    """A stored value as plain Python; the stored number where no calendar has the day, the URI where a Blob is elsewhere."""
+    if isinstance(value, bytes):
+        return plain_cell(value)
     if value is None or type_.scalar not in (Scalar.DATE, Scalar.DATETIME):
         return value
     if type_.is_list:
@@ -238,9 +241,9 @@ def plain(type_: PropertyType, value: Any) -> Any:
 
 
 def spelt(type_: PropertyType, value: Any) -> Any:
-    """A stored value as an export spells it: dates as days, moments as milliseconds, blobs as base64."""
+    """A stored value as an export spells it: dates as days, moments as milliseconds, blobs as base64 or as their URI."""
     if isinstance(value, bytes):
-        return "base64:" + base64.b64encode(value).decode("ascii")
+        return spelt_cell(value)
     if isinstance(value, float) and value != value:
         return "NaN"
     if isinstance(value, float) and value in (float("inf"), float("-inf")):

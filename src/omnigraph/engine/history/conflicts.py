@@ -26,7 +26,8 @@ from omnigraph.engine.history.row_delta import RawRow
 from omnigraph.engine.parameters import convert
 from omnigraph.engine.result import wire
 from omnigraph.engine.write.convert import stored
-from omnigraph.errors import MergeConflict, ParameterError, UsageError
+from omnigraph.errors import BlobRefused, MergeConflict, ParameterError, UsageError
+from omnigraph.model.blobs import managed, uri_of
 from omnigraph.model.types import PropertyType, Scalar
 
 ConflictKind = Literal[
@@ -138,7 +139,7 @@ def _line(values: Values | None) -> str:
 
 
 def _wire(value: object) -> object:
-    return spelt(PropertyType(Scalar.BLOB), value) if isinstance(value, bytes) else wire(value)
+    return spelt(PropertyType(Scalar.BLOB), managed(value)) if isinstance(value, bytes) else wire(value)
 
 
 class Resolutions:
@@ -198,9 +199,13 @@ def with_values(type_: NodeType | EdgeType, row: RawRow, values: Values, conflic
             why = "is the identity of an entity and cannot be changed" if column in key else "is not a property"
             raise UsageError(f"the resolution of {conflict.key}: `{name}` {why}")
         elif isinstance(value, bytes):
-            changed[column] = value
+            changed[column] = managed(value)
         else:
             given = stored(column, prop.type, convert(column, prop.type, value))
+            if isinstance(given, bytes) and uri_of(given) is not None:
+                raise BlobRefused(
+                    f"the resolution of {conflict.key}: `{name}` cannot be a URI", hint="Choose a side, or give the bytes."
+                )
             changed[column] = given
     missing = [name for name in conflict.properties if name not in values] if conflict.kind.startswith("divergent") else []
     if missing:

@@ -21,6 +21,7 @@ from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.catalog.declare.names import STORAGE_NAMES
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.load import compatible
+from omnigraph.engine.load.references import refused
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, label
 from omnigraph.engine.load.values import Misfit, kind, shown, stored_value
 from omnigraph.engine.write.changeset import Delta
@@ -307,16 +308,17 @@ class Reader:
         violations, doubtful = list(self.violations), list(self._misspelt)
         for table in self._bad.values():
             batch = table.batch(self.types)
-            found = check_rows(Rows(table.type, batch, self.file, np.array(table.numbers, np.int64)))
+            found = check_rows(Rows(table.type, batch, self.file, np.array(table.numbers, np.int64)), self.types)
             violations += [v for v in found if (v.line, v.property) not in self._excused]
             if isinstance(table.type, NodeType):
                 doubtful += [(table.type.name, id_) for id_ in batch.column(0).to_pylist() if id_ is not None]
         return Parsed(tuple(self.rows()), tuple(violations), tuple(doubtful), frozenset(self._bad), tuple(self.renamed))
 
 
-def check_rows(rows: Rows) -> list[Violation]:
+def check_rows(rows: Rows, types: Types) -> list[Violation]:
     """What is wrong with each row by itself."""
-    return list(row_rules.check(Delta(rows.type, pa.Table.from_batches([rows.batch]), places=_Places(rows))))
+    broken = row_rules.check(Delta(rows.type, pa.Table.from_batches([rows.batch]), places=_Places(rows)))
+    return [*broken, *refused(rows, types.external.policy)]
 
 
 class _Places:

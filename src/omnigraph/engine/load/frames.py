@@ -27,6 +27,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.external.cells import given_bytes
 from omnigraph.engine.load.exact import NotARecord, Reader, check_rows, decode, plain_array
 from omnigraph.engine.load.fast import UNCERTAIN, Unsure, dates, moments, stored_elements, stored_lists, stored_vectors
 from omnigraph.engine.load.identity import ids_from_keys
@@ -131,7 +132,7 @@ def typed_rows(type_: Type, batch: pa.RecordBatch, types: Types, file: str | Non
         _halve(type_, batch, numbers, types, text, parts, reader)
     singly = reader.parsed()
     rows = tuple(parts) + singly.rows
-    checked = [v for part in rows for v in check_rows(part)]
+    checked = [v for part in rows for v in check_rows(part, types)]
     found = [v for v in (*singly.violations, *checked) if not (v.rule == "required" and v.property in missing)]
     return Parsed(rows, (*wrong, *found), singly.doubtful, singly.broken, lines=batch.num_rows)
 
@@ -259,7 +260,7 @@ def _single(type_: PropertyType, column: pa.Array) -> pa.Array:
         return stored_elements(type_, _without_nan(column).cast(pa.float64(), safe=False))
     if scalar is Scalar.BLOB:
         if pa.types.is_binary(given) or pa.types.is_large_binary(given):
-            return column.cast(pa.large_binary())
+            return given_bytes(column.cast(pa.large_binary()))
         return stored_elements(type_, _string(column))
     if scalar is Scalar.DATE:
         return _days(column).cast(pa.date32())

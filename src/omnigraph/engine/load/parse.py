@@ -60,7 +60,7 @@ def parse_chunk(chunk: Chunk, types: Types) -> Parsed:
     for rows in singly.rows:
         found.setdefault(label(rows.type), []).append(rows)
     joined = tuple(_joined(parts) for parts in found.values() if parts)
-    wrong = (*singly.violations, *(v for rows in joined for v in check_rows(rows)))
+    wrong = (*singly.violations, *(v for rows in joined for v in check_rows(rows, types)))
     return replace(singly, rows=joined, violations=wrong, lines=len(lines.array), bytes=chunk.bytes_read)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from omnigraph.engine.external.settling import Use
 from omnigraph.engine.load.collected import Mode
 from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats
 from omnigraph.engine.load.narrowing import change_of, seen, staged_of, violations_of
@@ -114,9 +115,10 @@ def run_portioned(
     sizes = [i.size for i in request.inputs]
     told = Told(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
     with workspace.store.in_flight() as lease:
-        work = Work.of(workspace.store.place, view)
+        work = Work.of(workspace.store.place, view, request.external)
         told.tell(Stage.READ, 0, 0, 0, now=True)
         parts = placed(*read(work, request, told, lease))
+        sum((p.portion.external for p in parts), Use()).require()
         reading = _together(parts)
         if len(reading.violations) > MAX_VIOLATIONS:
             refuse_all(reading.violations[:MAX_VIOLATIONS], request.inputs)

@@ -25,11 +25,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.engine.column import Mask, to_mask
+from omnigraph.engine.external.settling import External, Settling, Use
 from omnigraph.engine.load.collected import Mode, Places
 from omnigraph.engine.load.frames import parquet_batches
 from omnigraph.engine.load.identity import with_ids
 from omnigraph.engine.load.lines import Split, chunks
 from omnigraph.engine.load.parse import parse_chunk
+from omnigraph.engine.load.references import settled
 from omnigraph.engine.load.sources import Format, Input
 from omnigraph.engine.load.tasks import UNREADABLE, Task, column_tasks, tasks_of, unreadable
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, label
@@ -76,9 +78,9 @@ class Work:
     """Where rows of each type are written, by its label."""
 
     @classmethod
-    def of(cls, place: Place, view: View) -> Work:
+    def of(cls, place: Place, view: View, external: External | None = None) -> Work:
         """To write on top of a view."""
-        types = Types(view.catalog)
+        types = Types(view.catalog, external or External())
         place = Place.at(place.uri, place.options, place.durability)  # without what cannot travel
         states = {label(t): view.snapshot.tables[table_key(t)] for t in types.every()}
         return cls(types, place, {name: PinnedTable.of(place, state) for name, state in states.items()})
@@ -135,6 +137,8 @@ class Portion:
     lines: int = 0
     bytes: int = 0
     absolute: bool = False
+    external: Use = field(default_factory=Use)
+    """URIs that were given for Blobs."""
 
     @property
     def rows(self) -> int:
@@ -231,6 +235,7 @@ class _Taking:
 
     def __init__(self, work: Work) -> None:
         self._work = work
+        self._settling = Settling(work.types.external)
         self._ids = UlidSource()
         self._found = Portion()
         self._lines: dict[str, list[Numbers]] = {}
@@ -239,7 +244,7 @@ class _Taking:
         self._writers: dict[str, Writer] = {}
 
     def take(self, parsed: Parsed) -> None:
-        found = self._found
+        found, parsed = self._found, settled(parsed, self._settling)
         found.lines += parsed.lines
         found.doubtful.update(parsed.doubtful)
         found.broken |= parsed.broken
@@ -276,7 +281,7 @@ class _Taking:
             if left_out:
                 of_type.left_out = np.concatenate([at for at, _ in left_out])
                 of_type.left_out_rows = pa.Table.from_batches([rows for _, rows in left_out])
-        found.bytes = cut.bytes
+        found.bytes, found.external = cut.bytes, self._settling.use
         found.absolute = cut.input.format in (Format.PARQUET, Format.CSV)
         return found
 

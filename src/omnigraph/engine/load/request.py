@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
+from omnigraph.engine.external.policy import ExternalBlobs
+from omnigraph.engine.external.settling import External
 from omnigraph.engine.load.collected import Mode
 from omnigraph.engine.load.progress import Report, TerminalLine
 from omnigraph.engine.load.runners import is_installed
@@ -58,6 +60,8 @@ class Request:
     """Where to write down what is wrong; the rest is loaded. None: nothing is loaded when something is wrong."""
     mark: str | None = None
     """What tells this load from all others, if it may be repeated: the commit carries it, and no second one does."""
+    external: External = field(default_factory=External)
+    """What is done with URIs that are given for Blobs."""
 
 
 def asked(
@@ -74,6 +78,7 @@ def asked(
     dialect: str,
     progress: bool | Report | None,
     types: Mapping[str, str] | None,
+    external_blobs: ExternalBlobs,
 ) -> tuple[View, Request]:
     """The request, and the view it is checked against: of the branch, or of the one it is to be made from."""
     chosen, spelt = _choice(Mode, "mode", mode), _choice(Dialect, "dialect", dialect)
@@ -86,10 +91,12 @@ def asked(
     view = find_view(from_ if creates and from_ is not None else branch)
     inputs = inputs_of(source, view.catalog, types, store.place.options)
     report = TerminalLine() if progress is True else progress or None
+    external = External.of(external_blobs, store.place.options, copies=chosen is not Mode.OVERWRITE)
     beside = None if quarantine is None else os.fspath(quarantine)
     if beside is not None and spelt is Dialect.COMPATIBLE:
         raise UsageError("quarantine is for records of the strict dialect", hint="Leave it out, and mend what is wrong.")
-    return view, Request(inputs, branch, chosen, from_, creates, spelt, actor, message, report, quarantine=beside)
+    made = Request(inputs, branch, chosen, from_, creates, spelt, actor, message, report, quarantine=beside, external=external)
+    return view, made
 
 
 def chosen_engine(engine: str, request: Request) -> Engine:

@@ -20,12 +20,14 @@ from dataclasses import replace
 from functools import partial
 
 from omnigraph.catalog.catalog import EdgeType
+from omnigraph.engine.external.settling import Settling
 from omnigraph.engine.load.collected import Collected, follow
 from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats
 from omnigraph.engine.load.identity import with_ids
 from omnigraph.engine.load.portioned import run_portioned
 from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_portion
 from omnigraph.engine.load.progress import Stage, Told
+from omnigraph.engine.load.references import settled
 from omnigraph.engine.load.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.runners import Runner, runner_of
@@ -98,7 +100,8 @@ class _Loading:
     def __init__(self, workspace: Workspace, view: View, request: Request, told: Told) -> None:
         self._workspace, self._view, self._request, self._told = workspace, view, request, told
         self.reading = Reading()
-        self._types = Types(view.catalog)
+        self._types = Types(view.catalog, request.external)
+        self._settling = Settling(request.external)
         self._lenient = request.dialect is Dialect.COMPATIBLE
         self._collected: dict[str, Collected] = {}
         self._writers: dict[str, Writer] = {}
@@ -132,6 +135,8 @@ class _Loading:
         self._held.clear()
 
     def _take(self, parsed: Parsed) -> None:
+        parsed = settled(parsed, self._settling)
+        self._settling.use.require()
         self.reading.doubtful.update(parsed.doubtful)
         self.reading.broken |= parsed.broken
         for type_, old, id_ in parsed.renamed:

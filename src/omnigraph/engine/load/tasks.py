@@ -116,7 +116,7 @@ def read_rows(rows: list[object], type_: Type, types: Types, first: int) -> Pars
 
 def _checked(reader: Reader, count: int) -> Parsed:
     parsed = reader.parsed()
-    wrong = (*parsed.violations, *(v for rows in parsed.rows for v in check_rows(rows)))
+    wrong = (*parsed.violations, *(v for rows in parsed.rows for v in check_rows(rows, reader.types)))
     return Parsed(parsed.rows, wrong, parsed.doubtful, parsed.broken, parsed.renamed, lines=count)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.shape import Unique
+from omnigraph.engine.external.settling import External
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.write.violations import Violation
 
@@ -69,6 +70,8 @@ class Types:
     """The types rows may have."""
 
     catalog: Catalog
+    external: External = field(default_factory=External)
+    """What is done with URIs that are given for Blobs."""
     kept: dict[str, tuple[str, ...]] = field(init=False)
     """By label: columns that the rules about sets of rows look at."""
 

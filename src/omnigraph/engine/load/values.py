@@ -1,7 +1,7 @@
 """One value as a property stores it, or why it does not fit: the exact rules of the strict and of the compatible dialect.
 
-A stored Date is a number of days, a DateTime milliseconds, a Blob bytes; that is what Arrow columns are made of later. Python's
-own dates and bytes are as welcome as their spelling in JSON, for records that never were text.
+A stored Date is a number of days, a DateTime milliseconds, a Blob a cell of bytes (`omnigraph.model.blobs`); that is what Arrow
+columns are made of later. Python's own dates and bytes are as welcome as their spelling in JSON: not every record was text once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Final
 
+from omnigraph.model.blobs import BASE64, managed, reference
 from omnigraph.model.times import date_days, datetime_ms, days_of, ms_of
 from omnigraph.model.types import INTEGER_RANGES, PropertyType, Scalar
-
-BASE64: Final = "base64:"
 
 _DAY_MS: Final = 86_400_000
 _DAYS: Final = (-(2**31), 2**31 - 1)
@@ -151,15 +150,15 @@ def _vector(type_: PropertyType, value: object) -> list[float]:
 
 
 def blob(value: object) -> bytes:
-    """The bytes of a blob."""
+    """The cell of a Blob. Any text that is not base64 is a URI; `references` judges it."""
     if isinstance(value, bytes):
-        return value
+        return managed(value)
     if not isinstance(value, str):
         raise Misfit(f"must be a Blob, not {kind(value)}", always=True)
     if not value.startswith(BASE64):
-        raise Misfit(f"refers to another place, which no policy allows: give the bytes as `{BASE64}…`", "blob", always=True)
+        return reference(_text(value))
     try:
-        return base64.b64decode(value[len(BASE64) :].encode("ascii"), validate=True)
+        return managed(base64.b64decode(value[len(BASE64) :].encode("ascii"), validate=True))
     except (binascii.Error, UnicodeEncodeError):
         raise Misfit(f"is a Blob, and what follows `{BASE64}` is not base64", always=True) from None
 

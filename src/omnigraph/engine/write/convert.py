@@ -7,15 +7,13 @@ then (`omnigraph.engine.parameters`).
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import struct
 
 from omnigraph.engine.parameters import Value
 from omnigraph.errors import ParameterError
+from omnigraph.model.blobs import BASE64, managed, reference
 from omnigraph.model.types import INTEGER_RANGES, PropertyType, Scalar
-
-BASE64 = "base64:"
 
 _ARROW_NAMES = {Scalar.I32: "Int32", Scalar.I64: "Int64", Scalar.U32: "UInt32", Scalar.U64: "UInt64"}
 
@@ -77,15 +75,14 @@ def _number(name: str, scalar: Scalar, value: Value) -> float:
 
 
 def blob(name: str, value: Value) -> bytes:
-    """The bytes of a blob given as text."""
+    """The cell of a Blob given as text. Any text that is not base64 is a URI: whoever asks has to judge it."""
     if not isinstance(value, str):
         raise ParameterError(f"property `{name}` is a Blob: give its bytes as `{BASE64}…`")
-    if not value.startswith(BASE64):
-        raise ParameterError(
-            f"property `{name}` is a Blob: references to other places are not allowed here",
-            hint=f"Give the bytes themselves as `{BASE64}…`; a policy may allow references on a served graph.",
-        )
     try:
-        return base64.b64decode(value[len(BASE64) :], validate=True)
-    except binascii.Error:
+        if not value.startswith(BASE64):
+            return reference(value)
+        return managed(base64.b64decode(value[len(BASE64) :], validate=True))
+    except UnicodeEncodeError:
+        raise ParameterError(f"property `{name}` is not valid Unicode: half of a surrogate pair") from None
+    except ValueError:
         raise ParameterError(f"property `{name}` is a Blob: what follows `{BASE64}` is not base64") from None

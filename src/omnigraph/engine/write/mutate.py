@@ -11,6 +11,7 @@ between, and go through.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,12 +22,14 @@ from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.column import Vec
 from omnigraph.engine.evaluate import Scope, constant, holds
+from omnigraph.engine.external.settling import External
 from omnigraph.engine.frame import EdgeBinding, Frame, NodeBinding
 from omnigraph.engine.operators import run_steps
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.rules import key_lookup
 from omnigraph.engine.run import Run
 from omnigraph.engine.view import View, table_key
+from omnigraph.engine.write.blobs import copied
 from omnigraph.engine.write.changeset import ChangeSet, Delta, whole
 from omnigraph.engine.write.committed import rows_where, stored_of
 from omnigraph.engine.write.convert import stored
@@ -34,6 +37,7 @@ from omnigraph.engine.write.rules import values
 from omnigraph.engine.write.staging import MutationStaging, Row
 from omnigraph.engine.write.violations import refuse
 from omnigraph.errors import ParameterError, UsageError
+from omnigraph.model.blobs import uri_of
 from omnigraph.model.ids import IdSource
 from omnigraph.model.types import Scalar
 from omnigraph.storage.rows import images
@@ -51,9 +55,9 @@ class Outcome:
     searched: frozenset[str] = field(default_factory=frozenset)
 
 
-def stage(query: lg.MutationQuery, run: Run, ids: IdSource) -> Outcome:
+def stage(query: lg.MutationQuery, run: Run, ids: IdSource, external: External | None = None) -> Outcome:
     """Run the statements against a view."""
-    mutation = _Mutation(run, ids)
+    mutation = _Mutation(run, ids, copied(query, run, external or External()))
     for statement in query.statements:
         mutation.run_statement(statement)
     refuse([v for delta in mutation.staging.every_version() for v in values.check(delta)])
@@ -61,8 +65,10 @@ def stage(query: lg.MutationQuery, run: Run, ids: IdSource) -> Outcome:
 
 
 class _Mutation:
-    def __init__(self, run: Run, ids: IdSource) -> None:
+    def __init__(self, run: Run, ids: IdSource, blobs: Mapping[str, bytes]) -> None:
         self.run = run
+        self.blobs = blobs
+        """What is stored in place of URIs."""
         self.view: View = run.view
         self.ids = ids
         self.staging = MutationStaging()
@@ -112,7 +118,12 @@ class _Mutation:
         return value
 
     def _assigned(self, assignments: tuple[lg.Assign, ...]) -> Row:
-        return {a.property: stored(a.property, a.type, constant(a.value, self.run)) for a in assignments}
+        row = {a.property: stored(a.property, a.type, constant(a.value, self.run)) for a in assignments}
+        for name, value in row.items():
+            uri = uri_of(value) if isinstance(value, bytes) else None
+            if uri is not None:
+                row[name] = self.blobs[uri]
+        return row
 
     # ── update ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

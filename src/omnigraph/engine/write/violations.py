@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.errors import KeyConflict, ValidationError
+from omnigraph.errors import BlobUnavailable, KeyConflict, ValidationError
 
 SHOWN = 20
 """Violations spelt out in a message; the rest is counted."""
+
+BLOB_SOURCE = "blob_source"
+"""The rule that what a URI for a Blob names can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Violation:
     value: object = None
     file: str | None = None
     line: int | None = None
+    reason: str | None = None
+    """Why something outside the graph could not be read."""
 
     def __str__(self) -> str:
         if self.line is None:
@@ -34,7 +39,7 @@ class Violation:
     def to_dict(self) -> dict[str, object]:
         """The violation as JSON-ready data, without what is not known."""
         data: dict[str, object] = {"rule": self.rule, "type": self.type, "message": self.message}
-        for name in ("property", "entity", "value", "file", "line"):
+        for name in ("property", "entity", "value", "file", "line", "reason"):
             if getattr(self, name) is not None:
                 data[name] = getattr(self, name)
         return data
@@ -43,7 +48,8 @@ class Violation:
 def refuse(violations: Sequence[Violation]) -> None:
     """Raise if there is any violation, with the first ones and the number of each kind.
 
-    When all that is wrong is that ids exist already, it is a conflict: the same rows are fine in another mode.
+    When all that is wrong is that ids exist already, it is a conflict: the same rows are fine in another mode. When it is that
+    URIs lead nowhere, the rows may be fine later.
     """
     if not violations:
         return
@@ -54,5 +60,9 @@ def refuse(violations: Sequence[Violation]) -> None:
     lines = [] if total == 1 else [f"  {v}" for v in violations[:SHOWN]]
     if total > SHOWN:
         lines.append(f"  … and {total - SHOWN} more")
+    message = "\n".join([head, *lines])
+    if set(counts) == {BLOB_SOURCE}:
+        first = violations[0]
+        raise BlobUnavailable(message, uri=str(first.value), reason=first.reason or "", violations=violations)
     raised = KeyConflict if set(counts) == {"key"} else ValidationError
-    raise raised("\n".join([head, *lines]), violations=violations)
+    raise raised(message, violations=violations)

@@ -69,9 +69,10 @@ def get(
     branch, snapshot = target(branch, snapshot)
     with open_graph(uri) as graph:
         found = graph.blob(entity, type_, id_, property_name, branch=branch, at=snapshot)  # type: ignore[arg-type]
-    if offset and offset >= found.size:
-        raise UsageError("Blob range is not satisfiable", hint=f"The Blob has {found.size} bytes.")
-    data = found.data[offset:] if length is None else found.data[offset : offset + length]
+    whole = found.data
+    if offset and offset >= len(whole):
+        raise UsageError("Blob range is not satisfiable", hint=f"The Blob has {len(whole)} bytes.")
+    data = whole[offset:] if length is None else whole[offset : offset + length]
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -99,17 +100,17 @@ def stat(
     with open_graph(uri) as graph:
         found = graph.blob(entity, type_, id_, property_name, branch=branch, at=snapshot)  # type: ignore[arg-type]
     where = {"branch": branch or ("main" if snapshot is None else None), "snapshot": snapshot}
+    about = {"size": found.size, "etag": found.etag} if found.uri is None else {"uri": found.uri}
     data = {
         "selector": {"entity": entity, "type": type_, "id": id_, "property": property_name},
-        "kind": "managed",
-        "size": found.size,
-        "etag": found.etag,
+        "kind": found.kind,
+        **about,
         "target": {**{k: v for k, v in where.items() if v is not None}, "resolved_snapshot": found.commit},
     }
     if as_json:
         print_json(data)
         return
     click.echo(f"{entity} {type_} {id_} {property_name}")
-    for name in ("kind", "size", "etag"):
+    for name in ("kind", *about):
         click.echo(f"{name}: {data[name]}")
     click.echo(f"commit: {found.commit}")
