@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.hashing import all_differ, hashes
+from omnigraph.engine.hashing import all_differ, hashes, none_occurs_more_often
 
 short = st.text(max_size=6)
 texts = st.one_of(short, st.text(min_size=25, max_size=90), st.builds(lambda a, b: "x" * 40 + a + "y" * 40 + b, short, short))
@@ -28,6 +28,12 @@ def test_texts_that_repeat_never_count_as_different(several: list[str]) -> None:
     column = pa.array(several, pa.string())
     if all_differ(column):
         assert len(set(several)) == len(several)
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=12), st.integers(1, 4))
+def test_nothing_occurs_more_often_than_said(several: list[str], times: int) -> None:
+    most = max((several.count(text) for text in several), default=0)
+    assert none_occurs_more_often(pa.array(several, pa.string()), times) == (most <= times)
 
 
 def test_texts_of_many_kinds_are_seen_to_differ() -> None:

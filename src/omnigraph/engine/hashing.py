@@ -68,7 +68,14 @@ def _hashed(ends: np.ndarray[tuple[int], np.dtype[np.int64]], data: pa.Buffer | 
 
 
 def all_differ(texts: pa.Array) -> bool:
-    """Whether no text occurs twice. False: that is so, or at least not certain."""
+    """Whether no text occurs twice. False: one does, or it is not certain."""
+    return none_occurs_more_often(texts, 1)
+
+
+def none_occurs_more_often(texts: pa.Array, times: int) -> bool:
+    """Whether no text occurs more often than a number of times. False: one does, or it is not certain."""
+    if len(texts) <= times:
+        return True
     ordered = hashes(texts)
     ordered.sort()
-    return not bool((ordered[1:] == ordered[:-1]).any())
+    return not bool((ordered[times:] == ordered[: len(ordered) - times]).any())

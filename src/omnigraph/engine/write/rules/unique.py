@@ -16,6 +16,7 @@ from omnigraph.catalog.catalog import NodeType
 from omnigraph.catalog.shape import Unique
 from omnigraph.engine.column import Mask, Vec
 from omnigraph.engine.grouping import Codes, codes_of, combined
+from omnigraph.engine.hashing import all_differ
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import Delta, among, plain, whole
 from omnigraph.engine.write.committed import rows_where
@@ -45,8 +46,11 @@ def _inside(delta: Delta, group: tuple[str, ...]) -> Iterator[Violation]:
     rows = np.flatnonzero(_complete(columns))
     if len(rows) < 2:
         return
-    whole_columns = len(rows) == delta.rows.num_rows
-    found = combined([_codes(c if whole_columns else c.take(pa.array(rows))) for c in columns])
+    if len(rows) < delta.rows.num_rows:
+        columns = [column.take(pa.array(rows)) for column in columns]
+    if any(pa.types.is_string(column.type) and all_differ(column) for column in columns):
+        return
+    found = combined([_codes(column) for column in columns])
     codes = found.codes
     if found.count <= _DENSE * len(rows) and np.bincount(codes).max() == 1:
         return
