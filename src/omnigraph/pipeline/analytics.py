@@ -148,17 +148,19 @@ def _network(graph: Graph, spark: SparkSession, asked: Asked) -> _Network:
             numbers = nodes.where(F.col("type") == type_).select(F.col("id").alias(column), F.col("number").alias(end))
             rows = rows.join(numbers, column, "inner")
         edges.append(rows.select("s", "t"))
-    none = spark.createDataFrame([], "s long, t long")
-    return _Network(nodes, reduce(DataFrame.unionAll, edges, none).localCheckpoint(), nodes.count())
+    if not edges:
+        edges = [spark.createDataFrame([], "s long, t long")]
+    count = sum(asked.view.nodes(name).count for name in asked.scope.nodes)
+    return _Network(nodes, reduce(DataFrame.unionAll, edges).localCheckpoint(), count)
 
 
 def _numbered(rows: DataFrame, *order: str) -> DataFrame:
     """Rows with their `number` in an order, without bringing them to one place: counted partition by partition."""
     ordered = rows.orderBy(*order).withColumn("_at", F.monotonically_increasing_id()).localCheckpoint()
     partition = F.shiftright("_at", _PARTITION_BITS)
-    counts = ordered.groupBy(partition.alias("partition")).count().orderBy("partition").collect()
+    counts = ordered.groupBy(partition.alias("partition")).count().collect()
     before, starts = 0, list[Column]()
-    for row in counts:
+    for row in sorted(counts, key=lambda row: int(row["partition"])):
         starts += [F.lit(row["partition"]), F.lit(before)]
         before += row["count"]
     if not starts:
