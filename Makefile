@@ -17,7 +17,7 @@ demo: $(VENV)/run.stamp ## set up and show the main job, end to end
 
 test: check ## every check and every test
 	@$(SAY) "Tests"
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/dev.stamp ## ruff, mypy --strict, import layers
 	@$(SAY) "Style (ruff)"
@@ -29,7 +29,7 @@ check: $(VENV)/dev.stamp ## ruff, mypy --strict, import layers
 	@$(BIN)/lint-imports --no-logo
 
 quick: $(VENV)/dev.stamp ## tests without the slow suites
-	@$(BIN)/python -m pytest -n 2 -m "not slow"
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 bench: $(VENV)/bench.stamp ## benchmarks; results are written to benchmarks/results
 	@$(BIN)/python -m benchmarks

@@ -29,9 +29,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clean environment with nothing but the wheel and what it asks for."""
     folder = tmp_path_factory.mktemp("clean")
-    venv.create(folder, with_pip=True)
-    line = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*line, "--constraint", str(ROOT / "constraints.txt"), str(wheel)], check=True, cwd=folder, timeout=1200)
+    venv.create(folder)
+    line = [sys.executable, "-m", "pip", "--python", str(folder), "install", "--quiet", "--disable-pip-version-check"]
+    given = ["--no-compile", "--constraint", str(ROOT / "constraints.txt"), str(wheel)]
+    subprocess.run([*line, *given], check=True, cwd=folder, timeout=1200)
     return folder
 
 

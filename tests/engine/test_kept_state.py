@@ -111,6 +111,7 @@ HISTORY = some.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(HISTORY)
 def test_extended_adjacency_is_what_a_fresh_process_builds(tmp_path_factory: pytest.TempPathFactory, history: Any) -> None:

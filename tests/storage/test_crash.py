@@ -135,6 +135,7 @@ def test_a_process_killed_at_any_durable_call_leaves_the_old_graph_or_the_new_on
         case(number, moment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reclaim"])
 def test_a_long_operation_that_dies_at_any_call_is_finished_by_the_next_one(name: str, courses: Courses, folder: Path) -> None:
     course = courses(name)

@@ -233,7 +233,7 @@ class History:
             assert content(store, at=name) == made.holds[PEOPLE]
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_nothing_reachable_is_ever_removed(tmp_path: Path, seed: int) -> None:
     history = History(tmp_path, seed)
     for _ in range(5):

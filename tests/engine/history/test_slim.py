@@ -63,7 +63,7 @@ def merged(place: Path, resolve: Any) -> object:
     return outcome, contents(graph)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 30))])
 def test_a_slim_merge_is_a_merge(template: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     place = tmp_path / "slim"

@@ -48,6 +48,11 @@ def read(table: str) -> Iterator[tuple[str, str, str]]:
             yield row, column, cell
 
 
+def strict_later(cells: list[tuple[str, str, str, bool]]) -> list[object]:
+    """The same cells; strict ones wait for the whole run."""
+    return [pytest.param(*cell, marks=[pytest.mark.slow] if cell[-1] else []) for cell in cells]
+
+
 def fork(graph: og.Graph) -> tuple[str, str]:
     number = next(NEW_BRANCH)
     source, target = f"s{number}", f"t{number}"
@@ -197,7 +202,7 @@ def node_state(graph: og.Graph, name: str) -> Callable[[str], str]:
     return state
 
 
-@pytest.mark.parametrize(("source", "target", "cell", "strict"), NODE_CELLS)
+@pytest.mark.parametrize(("source", "target", "cell", "strict"), strict_later(NODE_CELLS))
 def test_a_node_that_both_sides_know(things: og.Graph, source: str, target: str, cell: str, strict: bool) -> None:
     check(things, NODE[source], NODE[target], cell, strict, node_state(things, "x"))
 
@@ -240,7 +245,7 @@ netzero │ F -   │ M 1,1           │ M 1,2         │ M 2,2           │ 
 NEW_CELLS = [(row, column, cell, strict) for strict in (False, True) for row, column, cell in read(INSERTED)]
 
 
-@pytest.mark.parametrize(("source", "target", "cell", "strict"), NEW_CELLS)
+@pytest.mark.parametrize(("source", "target", "cell", "strict"), strict_later(NEW_CELLS))
 def test_a_node_that_is_new_on_either_side(things: og.Graph, source: str, target: str, cell: str, strict: bool) -> None:
     check(things, NEW[source], NEW[target], cell, strict, node_state(things, "new"))
 
@@ -315,7 +320,7 @@ def edge_state(graph: og.Graph) -> Callable[[str], str]:
     return state
 
 
-@pytest.mark.parametrize(("source", "target", "cell", "strict"), EDGE_CELLS)
+@pytest.mark.parametrize(("source", "target", "cell", "strict"), strict_later(EDGE_CELLS))
 def test_an_edge_and_its_ends(things: og.Graph, source: str, target: str, cell: str, strict: bool) -> None:
     if strict:
         cell = STRICT_EDGES.get((source, target), cell)

@@ -38,7 +38,7 @@ edge Knows: Person -> Person { tag: String }
 edge Leads: Person -> Person @card(0..1) { tag: String }
 """
 PROCESSES = 3
-ROUNDS = 4
+ROUNDS = 3
 RETRIES = 2
 """Times an operation that was overtaken is tried again."""
 

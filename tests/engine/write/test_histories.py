@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from tests.engine.write.histories import Histories, Model, Operation, Refused, Tally, crew, drawn
 
-PER_GRAPH = 200
+PER_GRAPH = 125
 """Histories, each on a branch of its own, that share a graph."""
+PARTS = 4
+PER_PART = 1_000 // PARTS
 
 
 def run(folder: Path, seeds: list[int]) -> Tally:
@@ -32,15 +34,16 @@ def test_a_few_random_histories_of_processes_keep_every_rule(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_thousand_random_histories_of_processes_keep_every_rule(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_thousand_random_histories_of_processes_keep_every_rule(tmp_path: Path, part: int) -> None:
     first = random.SystemRandom().randrange(10**9)
-    print(f"seeds {first} to {first + 999}; again: python -m tests.engine.write.histories <seed>")
+    print(f"part {part}: seeds {first} to {first + PER_PART - 1}; again: python -m tests.engine.write.histories <seed>")
     begun = time.monotonic()
-    tally = run(tmp_path, list(range(first, first + 1_000)))
+    tally = run(tmp_path, list(range(first, first + PER_PART)))
     print(tally, f"{time.monotonic() - begun:.0f} s")
-    assert tally.rebased > 1_000, "the processes hardly met"
+    assert tally.rebased > PER_PART, "the processes hardly met"
     assert tally.refused > 100
-    assert tally.overtaken > 100
+    assert tally.overtaken > 25
 
 
 # ── the judge itself ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
