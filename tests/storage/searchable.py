@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from tests.storage.graphs import DOCUMENT, place
 
+from omnigraph.errors import ReadSetChanged
 from omnigraph.storage.changes import Append, Applied, Change, Delete, TableState, Upsert
 from omnigraph.storage.effects import Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
@@ -91,6 +93,33 @@ def prepared(store: GraphStore, prepare: Prepare, branch: str = MAIN, op_class: 
 
 def maintain(store: GraphStore, prepare: Prepare, branch: str = MAIN) -> Commit:
     return store.publish(branch, prepared(store, prepare, branch))
+
+
+def write_around(store: GraphStore, kind: str, prepare: Prepare) -> None:
+    """A write that is prepared before some maintenance and published after it: an append of k9, an upsert of k2 and k9, or a delete
+    of k2. What it writes is found under "fresh"."""
+    base, table = store.snapshot().commit, table_of(store)
+    what: Change
+    match kind:
+        case "append":
+            what = Append(table.write(rows(9, text="fresh")), ("k9",))
+        case "upsert":
+            what = Upsert(table.write(rows(2, 9, text="fresh")), ("k2", "k9"))
+        case _:
+            what = Delete(("k2",))
+    maintain(store, prepare)
+    change(store, what, base=base)
+
+
+def maintain_too_late(store: GraphStore, prepare: Prepare, meanwhile: Callable[[], object]) -> None:
+    """Maintenance whose table moves before it is published: it is void and changes nothing, and prepared again it is published."""
+    plan = prepared(store, prepare)
+    meanwhile()
+    moved = state_of(store)
+    with pytest.raises(ReadSetChanged, match=f"table {DOCS} moved"):
+        store.publish(MAIN, plan)
+    assert state_of(store) == moved
+    maintain(store, prepare)
 
 
 def numbers_in(table: Table) -> list[int]:

@@ -17,6 +17,7 @@ from tests.storage.searchable import (
     delete,
     found_text,
     maintain,
+    maintain_too_late,
     new_graph,
     prepared,
     rows,
@@ -25,7 +26,7 @@ from tests.storage.searchable import (
     upsert,
 )
 
-from omnigraph.errors import AlreadyExists, NotFound, ReadSetChanged, UsageError
+from omnigraph.errors import AlreadyExists, NotFound, UsageError
 from omnigraph.storage.changes import Append, Applied, Overwrite, TableState
 from omnigraph.storage.columns import add_computed_columns, add_nullable_columns, drop_columns, rename_columns
 from omnigraph.storage.graph_store import GraphStore
@@ -237,11 +238,7 @@ def test_rows_written_for_the_old_columns_are_published_on_the_new_ones(tmp_path
 
 def test_a_plan_whose_table_moved_is_void_and_succeeds_when_prepared_again(tmp_path: Path) -> None:
     store = new_graph(tmp_path)
-    plan = prepared(store, lambda t, s: add_nullable_columns(t, s, [MOOD]))
-    append(store, 1)
-    with pytest.raises(ReadSetChanged, match=f"table {DOCS} moved"):
-        store.publish("main", plan)
-    store.publish("main", prepared(store, lambda t, s: add_nullable_columns(t, s, [MOOD])))
+    maintain_too_late(store, lambda t, s: add_nullable_columns(t, s, [MOOD]), lambda: append(store, 1))
     assert column(store, "mood") == {"k1": None}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.storage.crashing import Counting
 from tests.storage.searchable import (
     BY_GRAM,
     BY_ID,
@@ -15,7 +16,6 @@ from tests.storage.searchable import (
     BY_PQ,
     BY_TEXT,
     BY_VEC,
-    DOCS,
     SCHEMA,
     SPECS,
     append,
@@ -24,6 +24,7 @@ from tests.storage.searchable import (
     delete,
     found_text,
     maintain,
+    maintain_too_late,
     new_graph,
     prepared,
     rows,
@@ -31,10 +32,11 @@ from tests.storage.searchable import (
     state_of,
     table_of,
     upsert,
+    write_around,
 )
 
-from omnigraph.errors import ReadSetChanged, UsageError
-from omnigraph.storage.changes import NO_ROWS, Append, Change, Delete, Overwrite, TableState, Upsert
+from omnigraph.errors import UsageError
+from omnigraph.storage.changes import NO_ROWS, Append, Overwrite, TableState
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ABSORB_ROWS, IndexKind, IndexSpec, extend_index, extend_indexes
@@ -117,17 +119,11 @@ def test_several_indexes_take_one_version(tmp_path: Path) -> None:
 
 
 def test_every_file_of_a_segment_is_synced_before_it_can_be_published(tmp_path: Path) -> None:
-    order: list[Call] = []
-
-    class Watch(Effects):
-        def after(self, call: Call) -> None:
-            order.append(call)
-
-    store = new_graph(tmp_path, durability=Durability.FULL, effects=Watch())
+    counting = Counting()
+    store = new_graph(tmp_path, durability=Durability.FULL, effects=counting)
     append(store, *range(10))
-    order.clear()
     applied = extend_indexes(store.tables, state_of(store), SPECS)
-    assert order[-1] is Call.SYNC
+    assert counting.calls[-1] is Call.SYNC
     root = Path(store.place.uri)
     assert all((root / file).is_file() for file in applied.files)
     written = {p for p in root.glob("nodes/1-3/_indices/*/*") if p.is_file()}
@@ -261,15 +257,7 @@ def test_a_changed_row_leaves_its_neighbours_indexed(tmp_path: Path) -> None:
 def test_indexing_in_between_does_not_fail_a_write(tmp_path: Path, kind: str) -> None:
     store = new_graph(tmp_path)
     append(store, 1, 2, 3)
-    base = store.snapshot().commit
-    written = table_of(store).write(rows(*((9,) if kind == "append" else (2, 9)), text="fresh"))
-    maintain(store, lambda t, s: extend_indexes(t, s, SPECS))
-    writes: dict[str, Change] = {
-        "append": Append(written, ("k9",)),
-        "upsert": Upsert(written, ("k2", "k9")),
-        "delete": Delete(("k2",)),
-    }
-    change(store, writes[kind], base=base)
+    write_around(store, kind, lambda t, s: extend_indexes(t, s, SPECS))
     table = table_of(store)
     assert found_text(table, "fresh") == {"append": ["k9"], "upsert": ["k2", "k9"], "delete": []}[kind]
     assert table.lookup(["k1", "k2", "k9"]).num_rows == {"append": 3, "upsert": 3, "delete": 1}[kind]
@@ -279,12 +267,7 @@ def test_indexing_in_between_does_not_fail_a_write(tmp_path: Path, kind: str) ->
 def test_a_plan_whose_table_moved_is_void_and_succeeds_when_prepared_again(tmp_path: Path) -> None:
     store = new_graph(tmp_path)
     append(store, 1)
-    plan = prepared(store, lambda t, s: extend_indexes(t, s, SPECS))
-    append(store, 2)
-    with pytest.raises(ReadSetChanged, match=f"table {DOCS} moved"):
-        store.publish("main", plan)
-    assert state_of(store).indexes == ()
-    store.publish("main", prepared(store, lambda t, s: extend_indexes(t, s, SPECS)))
+    maintain_too_late(store, lambda t, s: extend_indexes(t, s, SPECS), lambda: append(store, 2))
     assert set(covered(state_of(store)).values()) == {2}
 
 

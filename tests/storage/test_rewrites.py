@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.storage.crashing import Counting
 from tests.storage.graphs import DOCUMENT, place
 from tests.storage.searchable import (
     BY_ID,
@@ -22,21 +23,22 @@ from tests.storage.searchable import (
     delete,
     found_text,
     maintain,
+    maintain_too_late,
     new_graph,
     numbers_in,
-    prepared,
     rows,
     segments_of,
     state_of,
     table_of,
     upsert,
+    write_around,
 )
 
-from omnigraph.errors import KeyConflict, NotFound, ReadSetChanged
+from omnigraph.errors import KeyConflict, NotFound
 from omnigraph.storage import rewrites
-from omnigraph.storage.changes import Append, Applied, Change, Delete, Upsert
+from omnigraph.storage.changes import Append, Applied
 from omnigraph.storage.derived import own, then
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.effects import Call
 from omnigraph.storage.graph_store import GraphStore, NewTable
 from omnigraph.storage.indexes import extend_indexes, key_indexes
 from omnigraph.storage.lineage import OpClass
@@ -249,22 +251,17 @@ def test_deleted_rows_leave_the_files(tmp_path: Path) -> None:
 
 
 def test_every_new_file_is_named_and_only_the_last_version(tmp_path: Path) -> None:
-    calls: list[Call] = []
-
-    class Watch(Effects):
-        def after(self, call: Call) -> None:
-            calls.append(call)
-
-    store = new_graph(tmp_path, durability=Durability.FULL, effects=Watch())
+    counting = Counting()
+    store = new_graph(tmp_path, durability=Durability.FULL, effects=counting)
     append(store, 1)
     append(store, 2)
     root = Path(store.place.uri)
     before = {p for p in root.rglob("*") if p.is_file()}
-    calls.clear()
+    counting.calls.clear()
     applied = compact(store.tables, state_of(store), SPECS)
     new = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and p not in before}
-    assert calls.count(Call.PIN) == 2
-    assert calls[-1] is Call.SYNC
+    assert counting.calls.count(Call.PIN) == 2
+    assert counting.calls[-1] is Call.SYNC
     needed = {f for f in new if "_transactions" not in f and "_versions" not in f}
     assert set(applied.files) == needed | {f"nodes/1-3/_versions/d{applied.state.pin}.manifest"}
 
@@ -308,15 +305,7 @@ def test_compaction_in_between_does_not_fail_a_write(tmp_path: Path, kind: str) 
     store = new_graph(tmp_path)
     for n in (1, 2, 3):
         append(store, n)
-    base = store.snapshot().commit
-    written = table_of(store).write(rows(*((9,) if kind == "append" else (2, 9)), text="fresh"))
-    maintain(store, lambda t, s: compact(t, s, SPECS))
-    writes: dict[str, Change] = {
-        "append": Append(written, ("k9",)),
-        "upsert": Upsert(written, ("k2", "k9")),
-        "delete": Delete(("k2",)),
-    }
-    change(store, writes[kind], base=base)
+    write_around(store, kind, lambda t, s: compact(t, s, SPECS))
     assert numbers_in(table_of(store)) == {"append": [1, 2, 3, 9], "upsert": [1, 2, 3, 9], "delete": [1, 3]}[kind]
     assert found_text(table_of(store), "fresh") == {"append": ["k9"], "upsert": ["k2", "k9"], "delete": []}[kind]
     assert len(found_text(table_of(store), "run")) == {"append": 3, "upsert": 2, "delete": 2}[kind]
@@ -348,11 +337,7 @@ def test_a_plan_whose_table_moved_is_void_and_succeeds_when_prepared_again(tmp_p
     store = new_graph(tmp_path)
     for n in (1, 2):
         append(store, n)
-    plan = prepared(store, lambda t, s: compact(t, s, SPECS))
-    delete(store, 1)
-    with pytest.raises(ReadSetChanged, match=f"table {DOCS} moved"):
-        store.publish("main", plan)
-    store.publish("main", prepared(store, lambda t, s: compact(t, s, SPECS)))
+    maintain_too_late(store, lambda t, s: compact(t, s, SPECS), lambda: delete(store, 1))
     assert numbers_in(table_of(store)) == [2]
     assert state_of(store).fragments == 1
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -124,27 +126,36 @@ def test_without_an_index_text_is_not_analysed(tmp_path: Path) -> None:
     assert (texts(base, "run"), texts(base, "running"), texts(base, "Running")) == ([], [], ["k1"])
 
 
-def test_building_an_index_disturbs_readers_of_the_same_handle(tmp_path: Path) -> None:
-    """Why maintenance works on a handle of its own. If this goes, `derived.own` can go."""
-    base = append(create(tmp_path), *range(200))
+@contextmanager
+def read_meanwhile(dataset: LanceDataset) -> Iterator[list[str]]:
+    """Reads in a thread as long as the block runs; what went wrong for the reader."""
     done, errors = threading.Event(), list[str]()
 
     def read() -> None:
         while not done.is_set():
             try:
-                base.count_rows()
+                dataset.count_rows()
             except RuntimeError as error:
                 errors.append(str(error))
 
     reader = threading.Thread(target=read)
     reader.start()
-    for _ in range(20):
-        try:
-            segment(base, "id", "BTREE", [0])
-        except RuntimeError as error:
-            errors.append(str(error))
-    done.set()
-    reader.join()
+    try:
+        yield errors
+    finally:
+        done.set()
+        reader.join()
+
+
+def test_building_an_index_disturbs_readers_of_the_same_handle(tmp_path: Path) -> None:
+    """Why maintenance works on a handle of its own. If this goes, `derived.own` can go."""
+    base = append(create(tmp_path), *range(200))
+    with read_meanwhile(base) as errors:
+        for _ in range(20):
+            try:
+                segment(base, "id", "BTREE", [0])
+            except RuntimeError as error:
+                errors.append(str(error))
     assert set(errors) <= {"Already borrowed", "Already mutably borrowed"}
     assert errors
 
@@ -154,21 +165,9 @@ def test_a_checked_out_copy_is_a_handle_of_its_own(tmp_path: Path) -> None:
     base = append(create(tmp_path), *range(50))
     copy = base.checkout_version(base.version)
     assert copy.version == base.version
-    done, errors = threading.Event(), list[str]()
-
-    def read() -> None:
-        while not done.is_set():
-            try:
-                base.count_rows()
-            except RuntimeError as error:
-                errors.append(str(error))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    for _ in range(10):
-        segment(copy, "id", "BTREE", [0])
-    done.set()
-    reader.join()
+    with read_meanwhile(base) as errors:
+        for _ in range(10):
+            segment(copy, "id", "BTREE", [0])
     assert errors == []
 
 
