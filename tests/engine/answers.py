@@ -11,7 +11,7 @@ a tie that the window cuts through may be represented by any of its rows, but no
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,21 +76,44 @@ def difference(expected: Answer, given: Sequence[Mapping[str, object]]) -> str |
     taken = passed = 0
     for number, tie in enumerate(expected.ties):
         share = max(0, min(passed + len(tie), end) - max(passed, start))
-        missing = list(tie)
+        missing = _Missing(expected.columns, tie if share else ())
         for position in range(taken, taken + share):
-            match = next((row for row in missing if same_row(expected.columns, row, given[position])), None)
-            if match is None:
-                shown = "; ".join(_shown(expected.columns, row) for row in missing[:5])
-                return f"row {position} is {dict(given[position])}; expected (tie {number}, any of {len(missing)}): {shown}"
-            missing.remove(match)
+            if not missing.take(given[position]):
+                return f"row {position} is {dict(given[position])}; expected (tie {number}, any of {missing})"
         taken, passed = taken + share, passed + len(tie)
     return None
 
 
-def same_row(columns: Sequence[str], expected: Values, given: Mapping[str, object]) -> bool:
-    """Is this the row? Of two columns with one name the later wins."""
-    wanted = dict(zip(columns, expected, strict=True))
-    return wanted.keys() == given.keys() and all(same_value(value, given[name]) for name, value in wanted.items())
+class _Missing:
+    """Rows of a tie that were not given yet. A tie may be long, so they are kept by those values that have to be exactly right."""
+
+    def __init__(self, columns: Sequence[str], tie: Sequence[Values]) -> None:
+        rows = [dict(zip(columns, row, strict=True)) for row in tie]  # of two columns with one name the later wins
+        self._exact = [name for name in columns if not any(isinstance(row[name], Near | list) for row in rows)]
+        self._rows: dict[object, list[dict[str, Any]]] = {}
+        for row in rows:
+            self._rows.setdefault(self._key(row), []).append(row)
+
+    def _key(self, row: Mapping[str, object]) -> object:
+        values = [row.get(name) for name in self._exact]
+        return tuple((type(value), value if isinstance(value, Hashable) else None) for value in values)
+
+    def take(self, given: Mapping[str, object]) -> bool:
+        """Whether this is one of the rows, which then is missing no more."""
+        candidates = self._rows.get(self._key(given), [])
+        for at, row in enumerate(candidates):
+            if same_row(row, given):
+                del candidates[at]
+                return True
+        return False
+
+    def __str__(self) -> str:
+        rows = [row for candidates in self._rows.values() for row in candidates]
+        return f"{len(rows)}: " + "; ".join(map(_shown, rows[:5]))
+
+
+def same_row(expected: Mapping[str, Any], given: Mapping[str, object]) -> bool:
+    return expected.keys() == given.keys() and all(same_value(value, given[name]) for name, value in expected.items())
 
 
 def same_value(expected: Any, given: Any) -> bool:
@@ -106,5 +129,5 @@ def same_value(expected: Any, given: Any) -> bool:
     return type(expected) is type(given) and bool(expected == given)
 
 
-def _shown(columns: Sequence[str], row: Values) -> str:
-    return str({name: value.value if isinstance(value, Near) else value for name, value in zip(columns, row, strict=True)})
+def _shown(row: Mapping[str, Any]) -> str:
+    return str({name: value.value if isinstance(value, Near) else value for name, value in row.items()})
