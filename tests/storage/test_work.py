@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests import children
 from tests.storage.searchable import (
     BY_GRAM,
     SPECS,
@@ -39,7 +39,7 @@ R = TypeVar("R")
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[Run]:
     """Two processes that share nothing with this one."""
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(2, mp_context=children.CONTEXT) as pool:
 
         def run(work: Callable[[P], R], payloads: Sequence[P], /) -> list[R]:
             return list(pool.map(work, payloads))
