@@ -20,6 +20,8 @@ from omnigraph.model.ids import IdSource
 from omnigraph.model.types import Scalar
 
 _CROCKFORD: Final = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
+_PAIRS: Final = np.array([(_CROCKFORD[n >> 5], _CROCKFORD[n & 31]) for n in range(1024)], np.uint8).view(np.uint16)[:, 0]
+"""Two letters for ten bits."""
 _ESCAPED: Final = r'["\\\x00-\x1f]'
 _TIME_CHARS: Final = 10
 _ULID_CHARS: Final = 26
@@ -67,14 +69,12 @@ def fresh_ids(ids: IdSource, count: int) -> pa.Array:
         seed = seed << 5 | _VALUE[char]
     numbers = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     high = np.sort(numbers.integers(0, 2**64, count, np.uint64, endpoint=False))
-    low = numbers.integers(0, 2**16, count, np.uint64, endpoint=False)
-    text = np.empty((count, _ULID_CHARS), np.uint8)
-    text[:, :_TIME_CHARS] = np.frombuffer(first[:_TIME_CHARS].encode(), np.uint8)
-    for at in range(12):  # the 60 highest of 80 random bits
-        text[:, _TIME_CHARS + at] = _CROCKFORD[(high >> np.uint64(59 - 5 * at)) & np.uint64(31)]
-    rest = (high & np.uint64(15)) << np.uint64(16) | low
-    for at in range(4):
-        text[:, _TIME_CHARS + 12 + at] = _CROCKFORD[(rest >> np.uint64(15 - 5 * at)) & np.uint64(31)]
+    rest = (high & np.uint64(15)) << np.uint64(16) | numbers.integers(0, 2**16, count, np.uint64, endpoint=False)
+    text = np.empty((count, _ULID_CHARS // 2), np.uint16)
+    text[:, : _TIME_CHARS // 2] = np.frombuffer(first[:_TIME_CHARS].encode(), np.uint16)
+    bits = [high >> np.uint64(54 - 10 * pair) for pair in range(6)]  # the 60 highest of 80 random bits, and the others
+    for pair, number in enumerate([*bits, rest >> np.uint64(10), rest], _TIME_CHARS // 2):
+        text[:, pair] = _PAIRS[number & np.uint64(1023)]
     offsets = np.arange(0, (count + 1) * _ULID_CHARS, _ULID_CHARS, dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
