@@ -157,6 +157,15 @@ def test_links_are_followed_before_files_are_compared(tmp_path: Path) -> None:
         policy.approve(f"file://{tmp_path}/base/deep/leads-out")
 
 
+@pytest.mark.parametrize("name", [b"100%", b"back\\slash", b"not-utf-8-\xff"])
+def test_a_base_whose_real_path_cannot_be_spelt_is_refused(tmp_path: Path, name: bytes) -> None:
+    folder = os.fsencode(tmp_path) + b"/" + name
+    os.mkdir(folder)
+    os.symlink(folder, tmp_path / "link")
+    with pytest.raises(og.UsageError, match="no URI here can spell"):
+        ExternalBlobs.allow(f"file://{tmp_path}/link")
+
+
 def test_a_uri_has_a_longest_length() -> None:
     policy = ExternalBlobs.allow("s3://media")
     longest = "s3://media/" + "a" * (MAX_EXTERNAL_URI_BYTES - len("s3://media/"))

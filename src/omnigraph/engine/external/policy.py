@@ -75,6 +75,8 @@ class Base:
             parsed = _real(parsed)
             if not os.path.isdir(parsed.path):
                 raise _bad_base(self.uri, "is not a folder of this machine")
+            if not _can_be_spelt(parsed):
+                raise _bad_base(self.uri, "is a link to a folder whose path no URI here can spell")
         object.__setattr__(self, "uri", str(parsed))
 
     def holds(self, uri: Uri) -> bool:
@@ -85,6 +87,14 @@ class Base:
 def _real(uri: Uri) -> Uri:
     """The same file with links followed."""
     return Uri(LOCAL, "", tuple(s for s in os.path.realpath(uri.path).split("/") if s))
+
+
+def _can_be_spelt(uri: Uri) -> bool:
+    """Whether the path of a folder is one that a URI may have."""
+    try:
+        return parse_uri(str(uri), folder=True) == uri
+    except ValueError:  # a percent sign in a name, or a name that is not UTF-8
+        return False
 
 
 def _bad_base(uri: str, why: str) -> UsageError:
