@@ -182,6 +182,13 @@ def test_the_object_that_is_read_is_the_one_that_is_named(tmp_path: Path, bucket
     assert bytes_of(g, "x") == key.encode()
 
 
+def test_an_empty_object_is_an_empty_blob(tmp_path: Path, images: Path, bucket: Media) -> None:
+    (images / "empty").touch()
+    g = gallery(tmp_path, BASE, f"file://{images}")
+    g.load([photo("x", content=bucket.put("empty", b""), thumb=f"file://{images}/empty")])
+    assert (bytes_of(g, "x"), bytes_of(g, "x", "thumb")) == (b"", b"")
+
+
 @pytest.mark.parametrize("engine", ENGINES, ids=["local", "portions"])
 @pytest.mark.parametrize("mode", MODES)
 def test_what_leads_nowhere_has_an_error_of_its_own(tmp_path: Path, images: Path, bucket: Media, engine: Any, mode: Any) -> None:

@@ -15,6 +15,7 @@ from omnigraph.engine.external.policy import ExternalBlobs, Refusal, TooLong
 from omnigraph.engine.external.settling import Settling
 from omnigraph.engine.load.types import Parsed, Rows
 from omnigraph.engine.write.violations import BLOB_SOURCE, Violation
+from omnigraph.model.blobs import BASE64
 from omnigraph.model.uris import shown_uri
 from omnigraph.storage.outside import Unreachable
 
@@ -27,9 +28,8 @@ def refused(rows: Rows, policy: ExternalBlobs) -> Iterator[Violation]:
                 policy.approve(text)
             except Refusal as refusal:
                 rule = "limit" if isinstance(refusal, TooLong) else "blob"
-                advice = "" if policy.bases else ": give the bytes as `base64:…`"
                 uri = shown_uri(text)
-                yield _violation(rule, rows, name, at, uri, f"`{uri}` {refusal}{advice}")
+                yield _violation(rule, rows, name, at, uri, f"`{uri}` {refusal}: give the bytes as `{BASE64}…`")
 
 
 def settled(parsed: Parsed, settling: Settling) -> Parsed:
