@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,22 +110,15 @@ class Story:
     said: dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("cluster")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("data") / "all.jsonl"
+def made_up(path: Path) -> Path:
+    """Lines to load."""
     with path.open("w") as file:
         for n in range(PEOPLE):
             file.write(json.dumps({"type": "Person", "data": {"name": f"p{n}", "age": n % 90, "bio": "some text " * 5}}) + "\n")
         for n in range(EDGES):
             ends = {"from": f"p{n * 7 % PEOPLE}", "to": f"p{n * 11 % PEOPLE}"}
             file.write(json.dumps({"edge": "Knows", **ends, "data": {"weight": n / 3}}) + "\n")
-    return str(path)
+    return path
 
 
 def has_written(folder: Path) -> bool:
@@ -138,12 +130,10 @@ def stored(g: og.Graph) -> dict[str, int]:
     return {t.name: t.rows for t in g.stats().types}
 
 
-@pytest.fixture(scope="module")
-def story(running: Cluster, data: str, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    folder = tmp_path_factory.mktemp("story")
+def told(running: Cluster, folder: Path) -> Story:
     path = folder / "graph"
     g = og.init(path, schema=SCHEMA, durability="os")
-    given = {"master": running.master, "graph": str(path), "data": data, "folder": str(folder)}
+    given = {"master": running.master, "graph": str(path), "data": str(made_up(folder / "all.jsonl")), "folder": str(folder)}
     with driver(START.format(config="", **given), folder) as first:
         eventually(lambda: has_written(path) or first.is_over())
         first.kill()
@@ -165,11 +155,11 @@ def story(running: Cluster, data: str, tmp_path_factory: pytest.TempPathFactory)
     return Story(g, after, written, second.said())
 
 
-def test_a_killed_driver_leaves_nothing(story: Story) -> None:
+def a_killed_driver_leaves_nothing(story: Story) -> None:
     assert story.after_the_kill == ([], {"Person": 0, "Knows": 0}, ())
 
 
-def test_the_load_runs_again_though_an_executor_dies_and_others_write(story: Story) -> None:
+def the_load_runs_again_though_an_executor_dies_and_others_write(story: Story) -> None:
     """One complete commit, and every commit of the others."""
     assert story.said["loaded"] == PEOPLE + EDGES
     assert ".zip" in story.said["package"], "the executors run the package that was shipped to them"
@@ -184,20 +174,35 @@ def test_the_load_runs_again_though_an_executor_dies_and_others_write(story: Sto
     assert story.graph.verify(deep=True).problems == ()
 
 
-def test_tables_are_written_and_the_feed_tells(story: Story) -> None:
+def tables_are_written_and_the_feed_tells(story: Story) -> None:
     assert story.said["refused"]
     assert story.said["changes"] == [["Knows", "insert", 2], ["Person", "insert", 2000], ["Person", "update", 500]]
     assert [c.message for c in story.graph.commits() if c.message == "written"] == ["written"]
 
 
-def test_a_stream_that_crashed_after_its_commit_goes_on_without_repeating_it(story: Story) -> None:
+def a_stream_that_crashed_after_its_commit_goes_on_without_repeating_it(story: Story) -> None:
     assert story.said["crashed"]
     assert story.said["batches"] == ["stream/events/1", "stream/events/0"]
 
 
-def test_upkeep_and_measures(story: Story) -> None:
+def upkeep_and_measures(story: Story) -> None:
     operations = {c.operation for c in story.graph.commits()}
     assert "optimize" in operations
     assert story.said["measured"] == EDGES + 2
     ranks = story.graph.query("query q() { match { $p: Person } return { sum($p.rank) as s } }").rows
     assert ranks == [{"s": EDGES + 2}]
+
+
+def test_one_story_by_two_drivers(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    """One test, because its parts share a cluster: tests may be handed to several processes."""
+    with cluster(tmp_path / "cluster") as running:
+        story = told(running, tmp_path)
+    for check in (
+        a_killed_driver_leaves_nothing,
+        the_load_runs_again_though_an_executor_dies_and_others_write,
+        tables_are_written_and_the_feed_tells,
+        a_stream_that_crashed_after_its_commit_goes_on_without_repeating_it,
+        upkeep_and_measures,
+    ):
+        with subtests.test(check.__name__):
+            check(story)
