@@ -159,6 +159,15 @@ def test_frames_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert counts(g) == {}
     with pytest.raises(og.ValidationError, match="column `name` is missing"):
         load(g, {"Thing": things.drop("name")})
+    renamed = things.withColumnRenamed("name", "nam")
+    found = said(g, {"Thing": renamed}, on(spark))
+    assert [(v[0], v[2], v[6]) for v in found] == [("unknown_property", "nam", None), ("required", "name", None)]
+    assert found == said(g, {"Thing": renamed.toArrow()}, "local")
+    twice = things.selectExpr("name", "i32", "i32 as i32", "map('a', 1) as text").limit(2)
+    alike = pa.table([["t0", "t1"], [0, 1], [0, 1], [{"a": 1}] * 2], names=["name", "i32", "i32", "text"])
+    found = said(g, {"Thing": twice}, on(spark))
+    assert [v[-1] for v in found] == ["column `i32` is there 2 times"]
+    assert found == said(g, {"Thing": alike}, "local")
 
 
 def test_object_stores(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

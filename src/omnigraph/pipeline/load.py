@@ -27,6 +27,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.load.frames import column_violations
 from omnigraph.engine.load.portioned import run_portioned
 from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_batches, read_portion
 from omnigraph.engine.load.progress import Report, Stage, Told
@@ -36,6 +37,7 @@ from omnigraph.engine.load.runners import Runner
 from omnigraph.engine.load.sources import Format, Source
 from omnigraph.engine.load.types import Type
 from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import NotFound, StorageError
 from omnigraph.pipeline.batches import gathered
 from omnigraph.pipeline.checks import ChecksName, checks_by
@@ -154,12 +156,19 @@ def _sees(uri: str, options: tuple[tuple[str, str], ...], path: str) -> bool:
 
 def _frame_portions(frame: DataFrame, work: Work, type_: Type) -> list[Portion]:
     """Rows of a data frame, read where they are, in the order of its partitions."""
+    if len(set(frame.columns)) < len(frame.columns):  # Spark cannot even name such columns
+        return [Portion(violations=column_violations(type_, frame.columns, None))]
     try:
         rows = frame.mapInArrow(_FrameTask(work, type_), "partition int, portion binary").collect()
     except PySparkException as error:
         raise failure(error, "a task") from error
     by_partition: dict[int, Portion] = {row[0]: pickle.loads(row[1]) for row in rows}
-    return [by_partition[number] for number in sorted(by_partition)]
+    portions = [by_partition[number] for number in sorted(by_partition)]
+    told = set[Violation]()
+    for portion in portions:  # what is wrong with a column is told by every partition
+        portion.violations = [v for v in portion.violations if v.line is not None or v not in told]
+        told |= {v for v in portion.violations if v.line is None}
+    return portions
 
 
 class _FrameTask:

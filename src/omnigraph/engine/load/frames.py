@@ -123,7 +123,7 @@ def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
 
 def typed_rows(type_: Type, batch: pa.RecordBatch, types: Types, file: str | None, first: int, *, text: bool = False) -> Parsed:
     """Rows of a type from columns of its properties, with `id` if wanted and `from` and `to` of an edge. `text`: all is text."""
-    wrong = _column_violations(type_, batch.schema.names, file) if first == 1 else []
+    wrong = column_violations(type_, batch.schema.names, file) if first == 1 else []
     missing = {name for name, prop in type_.properties.items() if not prop.type.nullable and name not in batch.schema.names}
     reader = Reader(types, file, convert=text_value if text else frame_value)
     parts: list[Rows] = []
@@ -133,11 +133,13 @@ def typed_rows(type_: Type, batch: pa.RecordBatch, types: Types, file: str | Non
     singly = reader.parsed()
     rows = tuple(parts) + singly.rows
     checked = [v for part in rows for v in check_rows(part, types)]
-    found = [v for v in (*singly.violations, *checked) if not (v.rule == "required" and v.property in missing)]
+    told = {("required", name) for name in missing} | {("unknown_property", name) for name in batch.schema.names}
+    found = [v for v in (*singly.violations, *checked) if (v.rule, v.property) not in told]  # once, of the column
     return Parsed(rows, (*wrong, *found), singly.doubtful, singly.broken, lines=batch.num_rows)
 
 
-def _column_violations(type_: Type, names: list[str], file: str | None) -> list[Violation]:
+def column_violations(type_: Type, names: list[str], file: str | None) -> list[Violation]:
+    """What is wrong with the columns of a type, whatever is in them."""
     known = {*type_.properties, "id"} | ({"from", "to", "src", "dst"} if isinstance(type_, EdgeType) else set())
     found = []
     for name in dict.fromkeys(names):
