@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import pickle
+import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -327,6 +329,32 @@ def test_a_write_and_somebody_elses_write_both_count(tmp_path: Path) -> None:
         part = late.write(iter([pa.record_batch({"name": ["t10"]})]))
         graph.mutate('query q() { insert Thing { name: "t10" } }')
         with pytest.raises(og.KeyConflict):
+            late.commit([part])
+
+
+def test_reclaim_waits_for_a_write_that_takes_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease is there from the plan to the end, good or bad, and whoever holds the writer has it."""
+    leases = tmp_path / "g" / "__inflight"
+    started, hours = time.time(), timedelta(hours=5).total_seconds()
+    with og.init(tmp_path / "g", schema=SCHEMA, durability="os") as graph:
+        source = OmniGraphSource({"graph": str(tmp_path / "g"), "type": "Thing"})
+        schema = spark_schema(graph.view().catalog.nodes["Thing"], ["name"])
+        writers = [source.writer(schema, overwrite=False) for _ in range(3)]
+        parts = [writer.write(iter([pa.record_batch({"name": ["same"]})])) for writer in writers]
+        assert len(list(leases.iterdir())) == 3
+        monkeypatch.setattr(time, "time", lambda: started + hours)
+        travelled = pickle.loads(pickle.dumps(writers[0]))
+        travelled.commit([parts[0]])
+        assert graph.stats().types[0].rows == 1
+        with pytest.raises(og.KeyConflict):
+            writers[1].commit([parts[1]])
+        writers[2].abort([parts[2]])
+        assert not list(leases.iterdir())
+        monkeypatch.setattr(time, "time", lambda: started + 5 * hours)
+        late = source.writer(schema, overwrite=False)
+        part = late.write(iter([pa.record_batch({"name": ["late"]})]))
+        monkeypatch.setattr(time, "time", lambda: started + 10 * hours)
+        with pytest.raises(og.ConflictError, match="its lease was lost"):
             late.commit([part])
 
 

@@ -95,6 +95,23 @@ def test_with_a_lease_a_write_may_take_hours_and_reclaim_waits_for_it(graph: Agi
     assert not [f for f in graph.files() if f.startswith(FOLDER)]
 
 
+def test_a_lease_of_a_fixed_length_ends_with_it_or_when_it_is_given_back(graph: AgingGraph) -> None:
+    day = timedelta(days=1)
+    lease, kept = graph.store.lease_for(day), graph.store.lease_for(3 * day)
+    lost = written(graph.store)
+    graph.pass_time(day / 2)
+    graph.reclaim()
+    assert set(lost.unsynced) <= graph.files()
+    graph.pass_time(day)
+    graph.reclaim()
+    assert lease.path not in graph.files()
+    assert {kept.path, *lost.unsynced} <= graph.files()
+    for _ in range(2):
+        graph.store.give_back(kept)
+    graph.reclaim()
+    assert not {kept.path, *lost.unsynced} & graph.files()
+
+
 def test_the_lease_of_a_process_that_died_ends_and_is_swept(graph: AgingGraph) -> None:
     with graph.store.in_flight():
         lost = written(graph.store)

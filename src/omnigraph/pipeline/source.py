@@ -178,7 +178,7 @@ class OmniGraphSource(DataSource):
         given = "overwrite" if overwrite else self.options.get("mode", "append")
         if given not in ("append", "merge", "overwrite"):
             raise UsageError(f"option `mode` cannot be `{given}`", hint='It is append or merge; or .mode("overwrite").')
-        return writer(graph.store.place, view, branch, type_, Mode(given), self.options)
+        return writer(graph.store, view, branch, type_, Mode(given), self.options)
 
     def _graph(self) -> Graph:
         return open_graph(self._required("graph"), storage_options=storage_options(self.options))

@@ -10,15 +10,16 @@ Tasks check rows and write data files that nothing refers to; the driver asks th
 exactly as a load does (`omnigraph.pipeline.load`). Columns that do not fit are refused before any task starts. What a Spark value
 could lose on its way is a violation like any other: microseconds of a timestamp, and a double that is no number.
 
-Nobody can hold a lease between Spark's calls, so a write that takes longer than half an hour is refused in the end; `g.load` of
-a DataFrame has no such limit.
+Spark plans a write in one process, has tasks do it, and commits in another. The lease that keeps reclaim away from the files goes
+from hand to hand with the writer: it is given back after the commit, or when Spark gives up, and ends after a day in any case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from datetime import timedelta
+from typing import Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,8 +37,11 @@ from omnigraph.engine.load.sources import Format, Input
 from omnigraph.engine.view import View
 from omnigraph.engine.write.violations import Violation
 from omnigraph.pipeline.batches import gathered
+from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import Held
-from omnigraph.storage.place import Place
+
+LONGEST: Final = timedelta(days=1)
+"""How long a write may take."""
 
 SHOWN = 20
 """Rows that are told of, per column and task, whose values would lose something."""
@@ -64,6 +68,7 @@ class Writer(DataSourceArrowWriter):
     mode: Mode
     actor: str | None
     message: str | None
+    lease: Held
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Check and write the rows of a task."""
@@ -89,14 +94,21 @@ class Writer(DataSourceArrowWriter):
             return [Cut(input_)] * len(written), [m.portion for m in written]
 
         graph = open_graph(self.uri, storage_options=self.storage)
-        run_portioned(graph.workspace, graph.view(at=self.base), request, read)
+        try:
+            run_portioned(graph.workspace, graph.view(at=self.base), request, read, lease=self.lease)
+        finally:
+            graph.store.give_back(self.lease)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing: Spark also calls this after a commit that succeeded. What is not referred to is garbage."""
+        """Only the lease is ended: Spark also calls this after a commit that succeeded. What is not referred to is garbage."""
+        open_graph(self.uri, storage_options=self.storage).store.give_back(self.lease)
 
 
-def writer(place: Place, view: View, branch: str, type_: NodeType | EdgeType, mode: Mode, options: Mapping[str, str]) -> Writer:
+def writer(
+    store: GraphStore, view: View, branch: str, type_: NodeType | EdgeType, mode: Mode, options: Mapping[str, str]
+) -> Writer:
     """A writer on top of the newest commit of a branch."""
+    place = store.place
     return Writer(
         place.uri,
         dict(place.options),
@@ -107,6 +119,7 @@ def writer(place: Place, view: View, branch: str, type_: NodeType | EdgeType, mo
         mode,
         options.get("actor"),
         options.get("message"),
+        store.lease_for(LONGEST),
     )
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from threading import Lock
 from urllib.parse import quote, unquote
 
@@ -25,7 +26,7 @@ from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageErr
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.leases import Held, holding
+from omnigraph.storage.leases import Held, give_back, holding, lasting
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
 from omnigraph.storage.manifest import Head, Manifest, ManifestState, SchemaDocument
 from omnigraph.storage.place import Place, StoredObject
@@ -404,6 +405,15 @@ class GraphStore:
             if owner is not None and found is not None:
                 self._still_there(owner, found.id, found.seq)
             yield held
+
+    def lease_for(self, time: timedelta) -> Held:
+        """A lease that any process may use and give back, and that ends after a time."""
+        self.require_writable()
+        return lasting(self.place, self._ids.next(), time)
+
+    def give_back(self, lease: Held) -> None:
+        """End a lease."""
+        give_back(self.place, lease)
 
     def create_tables(self, tables: Iterable[NewTable]) -> tuple[TableState, ...]:
         """Empty tables for a plan that will create them. Nobody sees them until it is published."""

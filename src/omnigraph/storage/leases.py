@@ -15,6 +15,9 @@ renewing it, and an hour later it counts for nothing.
     14:10  reclaim: grace is an hour, but something is under way since 12:00 → nothing younger than 12:00 is touched
     14:30  load: publish, delete 01J8…
 
+Work that no process sees from its beginning to its end (a write that Spark plans in one process and commits in another) takes a
+lease of a fixed length instead (`lasting`).
+
 Reclaim looks for leases before it looks for anything else. A lease that appears later began later, and so did its files.
 
 A writer without a lease is refused by the publisher when its files come near the grace period (`STALE`): they may be gone, and a
@@ -91,10 +94,23 @@ def holding(place: Place, name: str, owner: Ref | None = None, commit: str | Non
     finally:
         done.set()
         renewer.join()
-        try:
-            place.delete([held.path])
-        except GraphError as error:  # what it was for is done, and said so; the lease ends by itself
-            held.failure = error
+        give_back(place, held)
+
+
+def lasting(place: Place, name: str, time_: timedelta) -> Held:
+    """A lease that nobody renews, for work that goes from process to process: it ends after a time, or when it is given back."""
+    now = time.time()
+    held = Held(f"{FOLDER}/{name}", Lease(now, now + time_.total_seconds()))
+    place.put_new(held.path, msgspec.json.encode(held.lease))
+    return held
+
+
+def give_back(place: Place, held: Held) -> None:
+    """End a lease. One that is over already is fine."""
+    try:
+        place.delete([held.path])
+    except GraphError as error:  # what it was for is done, and said so; the lease ends by itself
+        held.failure = error
 
 
 def _renew(place: Place, held: Held, done: Event) -> None:

@@ -9,6 +9,7 @@ one, and which violation comes first, does not depend on who reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -102,10 +103,12 @@ def run_portioned(
     read: Reader,
     checks: Checks = in_memory,
     mark: Run | None = None,
+    lease: Held | None = None,
 ) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it.
 
-    `mark`: who looks for the rows that a merge replaces, when there are many; otherwise the publisher does.
+    `mark`: who looks for the rows that a merge replaces, when there are many; otherwise the publisher does. `lease`: one that is
+    held since before the first row was written; otherwise one is held from now on.
     """
     if request.dialect is Dialect.COMPATIBLE:
         raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
@@ -114,10 +117,10 @@ def run_portioned(
         require_beside(request.quarantine, request.inputs)
     sizes = [i.size for i in request.inputs]
     told = Told(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
-    with workspace.store.in_flight() as lease:
+    with workspace.store.in_flight() if lease is None else nullcontext(lease) as held:
         work = Work.of(workspace.store.place, view, request.external)
         told.tell(Stage.READ, 0, 0, 0, now=True)
-        parts = placed(*read(work, request, told, lease))
+        parts = placed(*read(work, request, told, held))
         sum((p.portion.external for p in parts), Use()).require()
         reading = _together(parts)
         if len(reading.violations) > MAX_VIOLATIONS:
@@ -128,13 +131,13 @@ def run_portioned(
             changes = sieve.sift(reading.violations)
             report = sieve.report()
             write_down(report, request.inputs, request.quarantine, workspace.store.place)
-            return publish(workspace, view, request, changes, reading, told, lease, quarantined=dropped(report))
+            return publish(workspace, view, request, changes, reading, told, held, quarantined=dropped(report))
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
         changes = checked.changes
         if mark is not None and request.mode is Mode.MERGE:
             changes = ChangeSet(_marked(delta, work, mark) for delta in changes)
-        return publish(workspace, view, request, changes, reading, told, lease, checked.set_rules)
+        return publish(workspace, view, request, changes, reading, told, held, checked.set_rules)
 
 
 def _marked(delta: Delta, work: Work, mark: Run) -> Delta:
