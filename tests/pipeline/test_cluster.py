@@ -58,7 +58,7 @@ say(package=ogs.run_tasks(spark, [0, 1], lambda _: __import__("omnigraph").__fil
 
 people = spark.read.format("omnigraph").option("graph", {graph!r}).option("type", "Person").option("partitions", 2).load()
 loaded = people.where("name like 'p%'")
-say(read=[loaded.count(), loaded.agg({{"age": "sum"}}).first()[0]])
+say(read=list(loaded.selectExpr("count(*)", "sum(age)").first()))
 
 feed = ogs.changes(g, since="now", spark=spark)
 rows = spark.range(2000).selectExpr("concat('w', id) as name", "cast(id % 50 as int) as age")
@@ -94,7 +94,7 @@ say(batches=[c.mark for c in g.commits() if c.mark])
 
 ogs.optimize(g, spark=spark)
 done = ogs.analytics(g, spark=spark).degree(edges="Knows", direction="out", write_to="rank")
-say(measured=done.frame.agg({{"degree": "sum"}}).first()[0])
+say(measured=done.commit.operation)
 """
 
 
@@ -188,7 +188,7 @@ def a_stream_that_crashed_after_its_commit_goes_on_without_repeating_it(story: S
 def upkeep_and_measures(story: Story) -> None:
     operations = {c.operation for c in story.graph.commits()}
     assert "optimize" in operations
-    assert story.said["measured"] == EDGES + 2
+    assert story.said["measured"] in operations
     ranks = story.graph.query("query q() { match { $p: Person } return { sum($p.rank) as s } }").rows
     assert ranks == [{"s": EDGES + 2}]
 

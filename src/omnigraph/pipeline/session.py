@@ -17,6 +17,7 @@ What differs from Spark's defaults, and why:
 from __future__ import annotations
 
 import hashlib
+import marshal
 import os
 import sys
 import tempfile
@@ -24,7 +25,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
+from importlib.util import MAGIC_NUMBER, find_spec, source_hash
 from pathlib import Path
 from typing import IO, Final
 
@@ -107,10 +108,13 @@ def as_active(spark: SparkSession) -> Iterator[None]:
 
 
 def package_zip() -> Path:
-    """This package as a zip that executors can import from, made anew when the code has changed."""
+    """This package as a zip that executors can import from, made anew when the code has changed.
+
+    Modules are in it as text and compiled: from a zip, every process of every executor would compile them again.
+    """
     root = Path(__file__).parent.parent
     files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".typed") and path.is_file())
-    mark = hashlib.sha256()
+    mark = hashlib.sha256(MAGIC_NUMBER)
     for path in files:
         mark.update(f"{path.relative_to(root)}".encode() + b"\0" + path.read_bytes())
     target = cache_folder() / f"omnigraph-{__version__}-{mark.hexdigest()[:12]}.zip"
@@ -119,9 +123,23 @@ def package_zip() -> Path:
         draft = target.with_name(f"{target.name}.{os.getpid()}")
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as zipped:
             for path in files:
-                zipped.write(path, f"omnigraph/{path.relative_to(root)}")
+                name = f"omnigraph/{path.relative_to(root).as_posix()}"
+                zipped.write(path, name)
+                if path.suffix == ".py":
+                    zipped.writestr(f"{name}c", _compiled(path, name))
         draft.replace(target)
     return target
+
+
+def _compiled(path: Path, name: str) -> bytes:
+    """A module as Python keeps it: a header that says not to look at the text again (PEP 552), and its code."""
+    text = path.read_bytes()
+    return (
+        MAGIC_NUMBER
+        + (1).to_bytes(4, "little")
+        + source_hash(text)
+        + marshal.dumps(compile(text, name, "exec", dont_inherit=True))
+    )
 
 
 def ship_package(spark: SparkSession) -> None:
