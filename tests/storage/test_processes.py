@@ -21,7 +21,7 @@ from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.plan import PlannedChange, PublishPlan
 
 PROCESSES = 8
-COMMITS = 25
+COMMITS = 50
 THREADS = 16
 
 
