@@ -15,9 +15,11 @@ Only DataFrame calls are used, which also work through Spark Connect. `spark.ran
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from threading import Event, Thread
 from typing import Any, TypeVar
 
@@ -112,6 +114,7 @@ class _Task:
         self._payloads, self._work, self._amount, self._done, self._amounts = payloads, work, amount, done, amounts
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _spare_modules()
         os.environ.setdefault("LANCE_CPU_THREADS", "1")
         os.environ.setdefault("LANCE_IO_THREADS", "2")  # with one, a commit waits for itself
         for batch in batches:
@@ -132,6 +135,12 @@ class _Task:
             self._done.add(1)
             self._amounts.add(0 if self._amount is None else self._amount(result))
         return result
+
+
+@cache
+def _spare_modules() -> None:
+    """Let the collector pass over what is there for good: Spark calls it after every task."""
+    gc.freeze()
 
 
 class _Watched:

@@ -23,7 +23,8 @@ _CROCKFORD: Final = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
 _PAIRS: Final = np.array([(_CROCKFORD[n >> 5], _CROCKFORD[n & 31]) for n in range(1024)], np.uint8).view(np.uint16)[:, 0]
 """Two letters for ten bits."""
 _ESCAPED: Final = r'["\\\x00-\x1f]'
-_TIME_CHARS: Final = 10
+_COUNTED_BITS: Final = 40
+"""Of the 80 random bits of an id, those that are counted up."""
 _ULID_CHARS: Final = 26
 _VALUE: Final = {char: number for number, char in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
 _ULID: Final = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
@@ -60,21 +61,20 @@ def _texts(prop: Property, column: pa.Array) -> pa.Array:
 
 
 def fresh_ids(ids: IdSource, count: int) -> pa.Array:
-    """Ids that never were, ascending, all of one moment. One id is asked of the source and seeds the others."""
+    """Ids that never were, ascending, all of one moment: one is asked of the source, and the others count on from it."""
     first = ids.next()
-    if not _ULID.fullmatch(first):
+    if not _ULID.fullmatch(first) or count >= 1 << _COUNTED_BITS:
         return pa.array([first, *(ids.next() for _ in range(count - 1))][:count], pa.string())
-    seed = 0
-    for char in first[_TIME_CHARS:]:
-        seed = seed << 5 | _VALUE[char]
-    numbers = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
-    high = np.sort(numbers.integers(0, 2**64, count, np.uint64, endpoint=False))
-    rest = (high & np.uint64(15)) << np.uint64(16) | numbers.integers(0, 2**16, count, np.uint64, endpoint=False)
+    kept = _ULID_CHARS - _COUNTED_BITS // 5
+    start = 0
+    for char in first[kept:]:
+        start = start << 5 | _VALUE[char]
+    start = min(start, (1 << _COUNTED_BITS) - count)  # the letters before stay as they are
+    numbers = np.arange(start, start + count, dtype=np.int64)
     text = np.empty((count, _ULID_CHARS // 2), np.uint16)
-    text[:, : _TIME_CHARS // 2] = np.frombuffer(first[:_TIME_CHARS].encode(), np.uint16)
-    bits = [high >> np.uint64(54 - 10 * pair) for pair in range(6)]  # the 60 highest of 80 random bits, and the others
-    for pair, number in enumerate([*bits, rest >> np.uint64(10), rest], _TIME_CHARS // 2):
-        text[:, pair] = _PAIRS[number & np.uint64(1023)]
+    text[:, : kept // 2] = np.frombuffer(first[:kept].encode(), np.uint16)
+    for pair in range(kept // 2, _ULID_CHARS // 2):
+        text[:, pair] = _PAIRS[numbers >> 10 * (_ULID_CHARS // 2 - 1 - pair) & 1023]
     offsets = np.arange(0, (count + 1) * _ULID_CHARS, _ULID_CHARS, dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
