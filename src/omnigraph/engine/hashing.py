@@ -29,8 +29,10 @@ _SHIFT: Final = np.uint64(29)
 _MASKS: Final = np.array([(1 << (8 * count)) - 1 for count in range(9)], np.uint64)
 
 
-def hashes(texts: pa.Array) -> Hashes:
+def hashes(texts: pa.Array | pa.ChunkedArray) -> Hashes:
     """The hash of each text. A missing text has the hash of an empty one."""
+    if isinstance(texts, pa.ChunkedArray):
+        return np.concatenate([np.empty(0, np.uint64), *(hashes(chunk) for chunk in texts.chunks)])
     _, offsets, data = texts.buffers()
     wide = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     found = np.empty(len(texts), np.uint64)
@@ -67,12 +69,12 @@ def _hashed(ends: np.ndarray[tuple[int], np.dtype[np.int64]], data: pa.Buffer | 
     return found
 
 
-def all_differ(texts: pa.Array) -> bool:
+def all_differ(texts: pa.Array | pa.ChunkedArray) -> bool:
     """Whether no text occurs twice. False: one does, or it is not certain."""
     return none_occurs_more_often(texts, 1)
 
 
-def none_occurs_more_often(texts: pa.Array, times: int) -> bool:
+def none_occurs_more_often(texts: pa.Array | pa.ChunkedArray, times: int) -> bool:
     """Whether no text occurs more often than a number of times. False: one does, or it is not certain."""
     if len(texts) <= times:
         return True

@@ -146,6 +146,11 @@ def whole(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     return values.combine_chunks() if values.num_chunks else pa.array([], values.type)
 
 
+def together(columns: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Texts one after the other, none of them copied."""
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string())
+
+
 def plain(value: pa.Scalar) -> object:
     """A value in Python. A date that Python has none for is given as its number."""
     try:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.hashing import none_occurs_more_often
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import NO_IDS, ChangeSet, Delta, among, whole
+from omnigraph.engine.write.changeset import NO_IDS, ChangeSet, Delta, among, together, whole
 from omnigraph.engine.write.committed import rows_where, stored_of
 from omnigraph.engine.write.rules.endpoints import removed_nodes
 from omnigraph.engine.write.violations import Violation
@@ -27,7 +27,7 @@ def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
     assert isinstance(edge, EdgeType)
     if edge.minimum == 0 and edge.maximum is None:
         return
-    sources = [delta.column("src")]
+    sources = [delta.rows["src"]]
     others = NO_IDS
     if not delta.replaces_all and stored_of(view, edge).rows:
         touched = pc.unique(sources[0])
@@ -37,8 +37,8 @@ def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
             touched = pc.unique(pa.concat_arrays([touched, others]))
         committed = rows_where(view, edge, "src", touched, ["id", "src"])
         kept = committed.filter(pa.array(~among(whole(committed["id"]), delta.touched)))
-        sources.append(whole(kept["src"]))
-    every = pa.concat_arrays(sources) if len(sources) > 1 else sources[0]
+        sources.append(kept["src"])
+    every = together(sources)
     if edge.minimum <= 1 and not len(others) and (edge.maximum is None or none_occurs_more_often(every, edge.maximum)):
         return  # as nearly always: each has one at least, and none has too many
     counted = pc.value_counts(every)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import ChangeSet, Delta, among, whole
+from omnigraph.engine.write.changeset import ChangeSet, Delta, among, together, whole
 from omnigraph.engine.write.committed import existing, rows_where, stored_of
 from omnigraph.engine.write.violations import Violation
 
@@ -23,10 +23,10 @@ def check_new_edges(
     if not delta.rows.num_rows:
         return
     ends = [e for e in (("source", "src", delta.type.source), ("target", "dst", delta.type.target)) if e[1] in columns]
-    asked: dict[str, pa.Array] = {}
+    asked: dict[str, pa.ChunkedArray] = {}
     for _, column, node in ends:  # ends of one type are looked for together
-        values = delta.column(column)
-        asked[node] = pa.concat_arrays([asked[node], values]) if node in asked else values
+        values = delta.rows[column]
+        asked[node] = together([asked[node], values]) if node in asked else values
     all_missing = {node: _missing_afterwards(view, changes, node, ids) for node, ids in asked.items()}
     for end, column, node in ends:
         values, missing = delta.column(column), all_missing[node]
@@ -39,11 +39,11 @@ def check_new_edges(
             yield Violation("endpoint", delta.type.name, message, "from" if column == "src" else "to", entity, value, file, line)
 
 
-def _missing_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.Array) -> pa.Array:
+def _missing_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.ChunkedArray) -> pa.Array:
     """Those of some ids, each once, that no node of a type has after the change."""
     delta = changes.node(node)
-    if delta is not None:
-        ids = ids.filter(pa.array(~among(ids, delta.ids)))
+    if delta is not None and len(delta.ids):
+        ids = ids.filter(pc.invert(pc.is_in(ids, value_set=delta.ids)))
     rest = pc.unique(ids)
     if not len(rest) or (delta is not None and delta.replaces_all):
         return rest
