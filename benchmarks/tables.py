@@ -1,8 +1,8 @@
 """Types of a graph as Spark tables beside Spark's own Parquet, and measures of a graph in memory and by Spark.
 
 2 M rows of seven columns are written and read through the format `omnigraph` and as Parquet, in turns, in one session that has
-done both before the clock starts. Writing through the format checks every row and makes a commit; writing Parquet does neither.
-Reading adds up one column, so that rows reach Spark and nothing more.
+done both with 500 k rows before the clock starts. Writing through the format checks every row and makes a commit; writing Parquet
+does neither. Reading adds up columns, so that rows reach Spark and nothing more.
 
 The measures are of 1 M edges between 100 k nodes, in memory and by Spark.
 """
@@ -26,7 +26,7 @@ from omnigraph import spark as ogs
 
 ROWS = 2_000_000
 NODES, EDGES = 100_000, 1_000_000
-REPEATS = 5
+REPEATS = 7
 
 SCHEMA = """
 node Reading { name: String @key  sensor: I32?  at: DateTime?  value: F64?  ok: Bool?  unit: String?  day: Date? }
@@ -76,7 +76,7 @@ def _tables(spark: SparkSession, folder: Path) -> list[Measurement]:
     def graph(uri: str) -> DataFrame:
         return spark.read.format("omnigraph").option("graph", uri).option("type", "Reading").option("partitions", "2").load()
 
-    small = rows(20_000)
+    small = rows(500_000)
     write(small, graph_at("-warm"))
     small.write.parquet(f"{folder}/warm")
     total(graph(f"{folder}/graph-warm"))

@@ -31,7 +31,7 @@ def test_spark_hands_over_what_the_sessions_say(spark: SparkSession) -> None:
         for batch in batches:
             yield pa.record_batch({"rows": [batch.num_rows]})
 
-    wide = spark.range(0, 5_000, 1, 1).selectExpr("repeat('x', 30000) as text")
+    wide = spark.range(0, 10_000, 1, 1).selectExpr("repeat('x', 20000) as text")
     found = [row[0] for row in wide.mapInArrow(sizes, "rows bigint").collect()]
-    assert sum(found) == 5_000
+    assert sum(found) == 10_000
     assert len(found) == 3
