@@ -8,7 +8,8 @@ What differs from Spark's defaults, and why:
 
 * no web page, no progress bars, and everything the Java side says goes to a log file instead of the terminal
   (`spark.omnigraph.log` names it; when Spark cannot start, its last lines are in the error);
-* columns travel as Arrow batches; the time zone is UTC; names are told apart by case, as in a graph;
+* columns travel as Arrow batches, small ones whose bytes nobody counts (`omnigraph.pipeline.batches`);
+* the time zone is UTC; names are told apart by case, as in a graph;
 * the Python of the workers is the one that runs here, and Lance uses one thread in each, because Spark fills the cores itself;
 * `quick=True` compiles less and keeps an archive of loaded classes, which halves the start: for tests and commands. Long work on
   the Java side (joins of what does not fit, other people's jobs) is better off without.
@@ -17,16 +18,17 @@ What differs from Spark's defaults, and why:
 from __future__ import annotations
 
 import hashlib
-import marshal
 import os
+import py_compile
 import sys
 import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import MAGIC_NUMBER, find_spec, source_hash
+from importlib.util import MAGIC_NUMBER, find_spec
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from typing import IO, Final
 
 import pyspark
@@ -132,14 +134,10 @@ def package_zip() -> Path:
 
 
 def _compiled(path: Path, name: str) -> bytes:
-    """A module as Python keeps it: a header that says not to look at the text again (PEP 552), and its code."""
-    text = path.read_bytes()
-    return (
-        MAGIC_NUMBER
-        + (1).to_bytes(4, "little")
-        + source_hash(text)
-        + marshal.dumps(compile(text, name, "exec", dont_inherit=True))
-    )
+    """A module as Python keeps it, never to be compared with its text again."""
+    with tempfile.NamedTemporaryFile(suffix=".pyc") as made:
+        py_compile.compile(str(path), made.name, name, doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+        return Path(made.name).read_bytes()
 
 
 def ship_package(spark: SparkSession) -> None:
