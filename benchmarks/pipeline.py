@@ -3,7 +3,7 @@
 1 M nodes and 5 M edges, as one file of JSON lines and as Parquet. Every measurement is a process of its own, which does the same
 with 78 k rows before the clock starts, so that nobody waits for classes and modules. Spark's own jobs check nothing: one parses
 the lines with a declared schema and writes a Parquet file per type, one copies Parquet to Parquet. Memory is sampled while a load
-runs: of the largest Python worker, and of all processes together.
+from JSON lines runs: of the largest Python worker, and of all processes together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -155,8 +156,9 @@ def _memory_below(root: int) -> list[tuple[str, float]]:
     return found
 
 
-def _measured(run: Callable[[], object]) -> None:
-    with _Watched() as watched:
+def _measured(run: Callable[[], object], memory: bool = False) -> None:
+    watched = _Watched()
+    with watched if memory else nullcontext():
         started = time.perf_counter()
         run()
         taken = (time.perf_counter() - started) * 1000
@@ -203,24 +205,22 @@ def _kuzu(folder: Path) -> None:
 
 def _load(what: str, folder: Path) -> None:
     import omnigraph as og
-    from omnigraph import spark as ogs
 
     if what in ("local", "small"):
         path, engine = (folder / "all.jsonl", "local") if what == "local" else (folder / "small.jsonl", "auto")
         graph = og.init(folder / f"graph-{what}", schema=SCHEMA)
         _measured(lambda: graph.load(path, mode="append", engine=engine))  # type: ignore[arg-type]
         return
-    spark = ogs.session(master="local[2]")
 
     def load(size: str) -> Callable[[], object]:
         parquet = {name: str(folder / f"parquet-{size}" / name) for name in ("Person", "Knows")}
         source = parquet if what == "parquet" else folder / f"{size}.jsonl"
         graph = og.init(folder / f"graph-{what}-{size}", schema=SCHEMA)
-        return lambda: ogs.load(graph, source, spark=spark, mode="append")
+        return lambda: graph.load(source, mode="append", engine="spark")
 
     load("small")()
     size = "many" if what == "many" else "all"
-    _measured(load(size))
+    _measured(load(size), memory=what != "parquet")
     for made in ("small", size):
         shutil.rmtree(folder / f"graph-{what}-{made}")
 

@@ -87,6 +87,20 @@ def test_added_columns_are_null_and_can_be_written(tmp_path: Path) -> None:
     assert table_of(store).count(pc.field("mood") == "glad") == 1
 
 
+def test_ids_are_packed_the_quick_way_whatever_happens_to_other_columns(tmp_path: Path) -> None:
+    store = indexed_graph(tmp_path)
+
+    def packing() -> dict[str, object]:
+        return {field.name: (field.metadata or {}).get(b"lance-encoding:compression") for field in table_of(store).dataset.schema}
+
+    assert packing() == {"id": b"lz4", "n": None, "text": None, "vec": None}
+    maintain(store, lambda t, s: add_nullable_columns(t, s, [MOOD]))
+    maintain(store, lambda t, s: drop_columns(t, s, ["n"]))
+    maintain(store, lambda t, s: compact(t, s))
+    assert packing() == {"id": b"lz4", "text": None, "vec": None, "mood": None}
+    still_found(store)
+
+
 def test_a_dropped_column_takes_its_indexes_along_and_no_others(tmp_path: Path) -> None:
     store = indexed_graph(tmp_path)
     maintain(store, lambda t, s: drop_columns(t, s, ["n"]))

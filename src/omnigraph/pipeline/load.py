@@ -19,7 +19,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypedDict, TypeVar, Unpack
+from typing import Final, Literal, TypedDict, TypeVar, Unpack
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -48,6 +48,10 @@ from omnigraph.storage.place import Place
 
 P = TypeVar("P")
 R = TypeVar("R")
+
+
+_MUCH: Final = 8 << 30
+"""Bytes of inputs from which joins may be needed. Below, the Java side only hands out tasks, and to compile it well is a loss."""
 
 
 class Options(TypedDict, total=False):
@@ -105,7 +109,9 @@ def _session_of(request: Request) -> SparkSession:
         if input_.format is Format.DISTRIBUTED:
             frame: DataFrame = input_.content
             return frame.sparkSession
-    return session()
+    sizes = [input_.size for input_ in request.inputs]
+    large = None in sizes or sum(size for size in sizes if size is not None) > _MUCH
+    return session(quick=not large)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,8 +11,10 @@ What differs from Spark's defaults, and why:
 * columns travel as Arrow batches, small ones whose bytes nobody counts (`omnigraph.pipeline.batches`);
 * the time zone is UTC; names are told apart by case, as in a graph;
 * the Python of the workers is the one that runs here, and Lance uses one thread in each, because Spark fills the cores itself;
-* `quick=True` compiles less and keeps an archive of loaded classes, which halves the start: for tests and commands. Long work on
-  the Java side (joins of what does not fit, other people's jobs) is better off without.
+* the Java side does not collect garbage just because it has loaded many classes, which Spark always does;
+* `quick=True` compiles less and keeps an archive of loaded classes, which halves the start: for tests, commands, and loads of
+  files that have to start a session themselves. Long work on the Java side (joins of what does not fit, other people's jobs) is
+  better off without.
 """
 
 from __future__ import annotations
@@ -62,6 +64,8 @@ _SETTINGS: Final = {
     "spark.executorEnv.LANCE_CPU_THREADS": "1",
     "spark.executorEnv.LANCE_IO_THREADS": "2",  # with one, a commit waits for itself
 }
+
+_FOR_CLASSES: Final = "-XX:MetaspaceSize=256m"
 
 
 def session(
@@ -179,8 +183,9 @@ def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool)
     settings["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir()) / "omnigraph-warehouse")
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    settings["spark.driver.extraJavaOptions"] = _FOR_CLASSES
     if quick and java is not None:
-        settings["spark.driver.extraJavaOptions"] = _quick_options(java)
+        settings["spark.driver.extraJavaOptions"] += f" {_quick_options(java)}"
     settings |= config
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():

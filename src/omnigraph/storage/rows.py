@@ -13,8 +13,10 @@ can make the column of another by reading only the pieces that differ:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +28,11 @@ from omnigraph.storage.names import deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+SIDE_BY_SIDE = 200_000
+"""From so many rows on, two halves are read at once."""
+
+_SCANNED_ROWS = 1 << 17
 
 SCANNED_IMAGES = 8_192
 """Complete rows that are read at a time."""
@@ -79,8 +86,19 @@ def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -
         schema = pa.schema([table.schema.field(name) for name in columns])
         if not fragments:
             return schema.empty_table()
-        scanner = table.dataset.scanner(columns=list(columns), fragments=fragments, scan_in_order=True)
-        return scanner.to_table()
+
+        def read(some: Sequence[lance.LanceFragment]) -> pa.Table:
+            scanner = table.dataset.scanner(
+                columns=list(columns), fragments=list(some), scan_in_order=True, batch_size=_SCANNED_ROWS
+            )
+            return scanner.to_table()
+
+        if len(fragments) < 2 or sum(piece.rows for piece in chosen) < SIDE_BY_SIDE:
+            return read(fragments)
+        sizes = np.cumsum([f.metadata.physical_rows for f in fragments])
+        half = min(max(1, int(np.searchsorted(sizes, sizes[-1] / 2, side="right"))), len(fragments) - 1)
+        with ThreadPoolExecutor(2, thread_name_prefix="omnigraph-read") as pool:  # Lance decodes a scan in one thread
+            return pa.concat_tables(pool.map(read, (fragments[:half], fragments[half:])))
 
 
 def offsets(table: Table, piece: Piece) -> Positions:

@@ -128,6 +128,9 @@ def test_l14_a_key_twice_in_one_input(tmp_path: Path, mode: str) -> None:
     twice = [{"type": "Person", "data": {"name": "Alice", "age": age}} for age in (1, 2)]
     (found,) = refused(graph(tmp_path), written(tmp_path / "a.jsonl", twice), mode=mode)
     assert (found.rule, found.entity, found.line) == ("unique", "Alice", 2)
+    assert str(found).endswith("a.jsonl:2: Person `Alice` is there twice, first at line 1")
+    (found,) = refused(graph(tmp_path), twice, mode=mode)
+    assert str(found) == "record 2: Person `Alice` is there twice, first at record 1"
 
 
 def test_l15_of_two_edges_with_one_id_the_later_wins_in_a_merge(tmp_path: Path) -> None:

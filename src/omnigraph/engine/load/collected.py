@@ -149,7 +149,8 @@ def _twice(delta: Delta, again: Numbers, first: Numbers, keys: tuple[str, ...]) 
         entity = delta.ids[row].as_py()
         file, line = delta.place(row)
         there = delta.place(before)
-        where = f"line {there[1]}" if there[0] == file else f"{there[0]}:{there[1]}"
+        unit = "record" if file is None else "line"
+        where = f"{unit} {there[1]}" if there[0] == file else f"{there[0]}:{there[1]}"
         message = f"{delta.type.name} `{entity}` is there twice, first at {where}"
         rule = "unique" if keys else "key"
         yield Violation(rule, delta.type.name, message, ", ".join(keys) or "id", entity, entity, file, line)
