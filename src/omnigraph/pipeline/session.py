@@ -11,6 +11,8 @@ What differs from Spark's defaults, and why:
 * columns travel as Arrow batches, small ones whose bytes nobody counts (`omnigraph.pipeline.batches`);
 * the time zone is UTC; names are told apart by case, as in a graph;
 * the Python of the workers is the one that runs here, and Lance uses one thread in each, because Spark fills the cores itself;
+* a Python worker keeps the memory it has, for the next batch and the next task: to give it back and have it again, page by page,
+  was a sixth of its work;
 * the Java side does not collect garbage just because it has loaded many classes, which Spark always does;
 * `quick=True` compiles less and keeps an archive of loaded classes, which halves the start: for tests, commands, and loads of
   files that have to start a session themselves. Long work on the Java side (joins of what does not fit, other people's jobs) is
@@ -63,6 +65,10 @@ _SETTINGS: Final = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.executorEnv.LANCE_CPU_THREADS": "1",
     "spark.executorEnv.LANCE_IO_THREADS": "2",  # with one, a commit waits for itself
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
+    "spark.executorEnv.MALLOC_ARENA_MAX": "1",
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(256 << 20),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(512 << 20),
 }
 
 _FOR_CLASSES: Final = "-XX:MetaspaceSize=256m"
