@@ -73,6 +73,35 @@ def test_ctrl_c_on_a_branch_that_was_to_be_made(people: Path, home: dict[str, st
 
 
 @pytest.mark.slow
+def test_ctrl_c_while_indexes_are_completed(tmp_path: Path, home: dict[str, str]) -> None:
+    """What was loaded is told as soon as it is committed; nobody has to wait for what comes after."""
+    columns = [f"c{n}" for n in range(12)]
+    schema = "node Row { name: String @key " + " ".join(f"{c}: String? @index" for c in columns) + " }"
+    og_api.init(tmp_path / "g", schema=schema).close()
+    lines = [
+        ",".join(["name", *columns]),
+        *(",".join([f"r{n}", *(f"{n * 7919 % 104729}" for _ in columns)]) for n in range(100_000)),
+    ]
+    (tmp_path / "Row.csv").write_text("\n".join(lines))
+    arguments = [*COMMAND, "load", str(tmp_path / "g"), "--data", str(tmp_path / "Row.csv"), "--mode", "append"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=home, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert "100000 entities" in process.stdout.readline()
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        told = process.stderr.read()
+    with og_api.open(tmp_path / "g") as g:
+        head = g.commits(limit=1)[0].id
+        assert told.splitlines()[-1] == (
+            f"Stopped while indexes were being completed. Commit {head} is there; `omnigraph optimize` completes them."
+        )
+        assert g.verify(deep=True).ok
+        assert g.optimize().tables
+
+
+@pytest.mark.slow
 def test_bytes_go_through_a_pipe_as_they_are(people: Path, home: dict[str, str]) -> None:
     assert call("blob", "get", "node", "Person", "Ada", "photo", "--uri", people, home=home).stdout == PHOTO
     arrow = call("query", "--store", people, "-e", NAMES, "--format", "arrow", home=home)

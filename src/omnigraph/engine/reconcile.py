@@ -234,6 +234,7 @@ class Reconciler:
         self._tried: dict[str, int] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
+        self._given_up: Thread | None = None
         self.failure: GraphError | None = None
         """Why the last run in the background ended early, if it did."""
 
@@ -256,10 +257,15 @@ class Reconciler:
             return self._thread
 
     def wait(self, seconds: float | None = None) -> None:
-        """Until the run in the background has ended."""
+        """Until the run in the background has ended. Whoever interrupts that is not made to wait for it a second time."""
         thread = self._thread
-        if thread is not None:
+        if thread is None or thread is self._given_up:
+            return
+        try:
             thread.join(seconds)
+        except KeyboardInterrupt:
+            self._given_up = thread
+            raise
 
     def _quietly(self, branch: str, catalog: Catalog) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -58,10 +59,21 @@ class Counting:
         return f"id{next(self._numbers)}"
 
 
+class Stopped:
+    """A clock that stands still."""
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 2, tzinfo=UTC)
+
+
 def test_fresh_ids_are_ulids_that_ascend_and_never_repeat() -> None:
-    found = [*fresh_ids(UlidSource(), 5_000).to_pylist(), *fresh_ids(UlidSource(), 5_000).to_pylist()]
-    assert len(set(found)) == 10_000
-    assert found[:5_000] == sorted(found[:5_000])
+    """Also those of one millisecond, by several sources of one process."""
+    parts = [fresh_ids(UlidSource(Stopped()), 1_000).to_pylist() for _ in range(50)]
+    single = [UlidSource(Stopped()).next() for _ in range(50)]
+    found = [*single, *(i for part in parts for i in part)]
+    assert len(set(found)) == 50_050
+    assert all(part == sorted(part) for part in parts)
+    assert {i[:10] for i in found} == {single[0][:10]}
     assert all(len(i) == 26 and not set(i) - set("0123456789ABCDEFGHJKMNPQRSTVWXYZ") for i in found)
     assert fresh_ids(Counting(), 3).to_pylist() == ["id0", "id1", "id2"]
 

@@ -7,6 +7,7 @@ differently (floats, text that JSON escapes) goes through it value by value.
 from __future__ import annotations
 
 import re
+import secrets
 from typing import Final
 
 import numpy as np
@@ -19,14 +20,16 @@ from omnigraph.catalog.keys import key_text
 from omnigraph.model.ids import IdSource
 from omnigraph.model.types import Scalar
 
-_CROCKFORD: Final = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
+_LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_CROCKFORD: Final = np.frombuffer(_LETTERS.encode(), np.uint8)
 _PAIRS: Final = np.array([(_CROCKFORD[n >> 5], _CROCKFORD[n & 31]) for n in range(1024)], np.uint8).view(np.uint16)[:, 0]
 """Two letters for ten bits."""
 _ESCAPED: Final = r'["\\\x00-\x1f]'
+_RANDOM_BITS: Final = 80
 _COUNTED_BITS: Final = 40
-"""Of the 80 random bits of an id, those that are counted up."""
+"""Of the random bits of an id, those that are counted up."""
+_TIME_CHARS: Final = 10
 _ULID_CHARS: Final = 26
-_VALUE: Final = {char: number for number, char in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
 _ULID: Final = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
 
 
@@ -61,18 +64,19 @@ def _texts(prop: Property, column: pa.Array) -> pa.Array:
 
 
 def fresh_ids(ids: IdSource, count: int) -> pa.Array:
-    """Ids that never were, ascending, all of one moment: one is asked of the source, and the others count on from it."""
+    """Ids that never were, ascending, all of one moment: one is asked of the source and says which, the others count on from a
+    random number of their own. (Not from the one they were given: within a millisecond the next one is only one more.)
+    """
     first = ids.next()
     if not _ULID.fullmatch(first) or count >= 1 << _COUNTED_BITS:
         return pa.array([first, *(ids.next() for _ in range(count - 1))][:count], pa.string())
+    random = secrets.randbits(_RANDOM_BITS)
     kept = _ULID_CHARS - _COUNTED_BITS // 5
-    start = 0
-    for char in first[kept:]:
-        start = start << 5 | _VALUE[char]
-    start = min(start, (1 << _COUNTED_BITS) - count)  # the letters before stay as they are
+    head = first[:_TIME_CHARS] + "".join(_LETTERS[random >> bits & 31] for bits in range(_RANDOM_BITS - 5, _COUNTED_BITS - 1, -5))
+    start = min(random & (1 << _COUNTED_BITS) - 1, (1 << _COUNTED_BITS) - count)  # the letters before stay as they are
     numbers = np.arange(start, start + count, dtype=np.int64)
     text = np.empty((count, _ULID_CHARS // 2), np.uint16)
-    text[:, : kept // 2] = np.frombuffer(first[:kept].encode(), np.uint16)
+    text[:, : kept // 2] = np.frombuffer(head.encode(), np.uint16)
     for pair in range(kept // 2, _ULID_CHARS // 2):
         text[:, pair] = _PAIRS[numbers >> 10 * (_ULID_CHARS // 2 - 1 - pair) & 1023]
     offsets = np.arange(0, (count + 1) * _ULID_CHARS, _ULID_CHARS, dtype=np.int32)

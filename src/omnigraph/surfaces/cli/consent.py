@@ -73,6 +73,19 @@ def interruptible(graph: Graph, branch: str) -> Iterator[None]:
         ) from None
 
 
+def completing_indexes(graph: Graph, commit: str) -> None:
+    """Wait for the indexes of what was committed, where a person sees why. Whoever does not want to may press Ctrl-C."""
+    from omnigraph.surfaces.progress import working
+
+    try:
+        with working("completing indexes"):
+            graph.close()
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"Stopped while indexes were being completed. Commit {commit} is there; `omnigraph optimize` completes them."
+        ) from None
+
+
 @contextmanager
 def one_step(look: str) -> Iterator[None]:
     """A write of one small object: after Ctrl-C it is done or not, and `look` shows which."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import confirm, echo_write, interruptible
+from omnigraph.surfaces.cli.consent import completing_indexes, confirm, echo_write, interruptible
 from omnigraph.surfaces.cli.files import Stdin
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, open_at
+
+if TYPE_CHECKING:
+    from omnigraph.engine.load.result import LoadResult
 
 MODES = ("overwrite", "append", "merge")
 ENGINES = ("auto", "local", "spark")
@@ -93,8 +96,14 @@ def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **op
     echo_write(label, where)
     from omnigraph.surfaces.progress import loading_bar
 
-    with open_at(where, read_only=False, frames=True) as graph, interruptible(graph, branch), loading_bar() as report:
-        result = graph.load(_source(paths), actor=actor(), progress=report, **options)
+    with open_at(where, read_only=False, frames=True) as graph:
+        with interruptible(graph, branch), loading_bar() as report:
+            result = graph.load(_source(paths), actor=actor(), progress=report, **options)
+        _tell(result, where, branch, as_json, options.get("quarantine"))
+        completing_indexes(graph, result.commit.id)
+
+
+def _tell(result: LoadResult, where: str, branch: str, as_json: bool, quarantine: str | None) -> None:
     if as_json:
         data = result.to_dict()
         if result.base_branch is None:
@@ -108,7 +117,7 @@ def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **op
     if result.branch_created:
         click.echo(f"branch {branch} created from {result.base_branch}")
     if result.quarantined:
-        click.echo(f"quarantined: {result.quarantined}, see {options['quarantine']}")
+        click.echo(f"quarantined: {result.quarantined}, see {quarantine}")
 
 
 def _source(paths: tuple[str, ...]) -> Any:
