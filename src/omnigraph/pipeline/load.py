@@ -49,7 +49,6 @@ from omnigraph.storage.place import Place
 P = TypeVar("P")
 R = TypeVar("R")
 
-
 _MUCH: Final = 8 << 30
 """Bytes of inputs from which joins may be needed. Below, the Java side only hands out tasks, and to compile it well is a loss."""
 

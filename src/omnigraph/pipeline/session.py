@@ -72,6 +72,7 @@ _SETTINGS: Final = {
 }
 
 _FOR_CLASSES: Final = "-XX:MetaspaceSize=256m"
+"""Room for the classes of Spark: each time the room is used up, the Java side looks through all of its memory."""
 
 
 def session(
