@@ -4,6 +4,11 @@
     2024-01-05T10:30:00Z   2024-01-05 103000.25 +02                a DateTime: milliseconds since then, UTC when no zone is given
 
 A DateTime may also be just a date (midnight), and a Date may be a whole DateTime (its day in UTC).
+
+Written back, in results, exports and changes alike (`date_text`, `datetime_text`):
+
+    2024-01-05   2024-01-05T10:30:00.000Z                          years 1 to 9999
+    +12024-01-05   -00044-03-15T00:00:00.000Z                      all others, with a sign and at least five digits
 """
 
 from __future__ import annotations
@@ -24,6 +29,9 @@ _TIME = re.compile(
     r" ?(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?\Z"
 )
 _DAY_MS: Final = 86_400_000
+_FIRST_DAY: Final = date.min.toordinal() - _EPOCH_DAY
+_LAST_DAY: Final = date.max.toordinal() - _EPOCH_DAY
+_DAY_2000: Final = date(2000, 1, 1).toordinal() - _EPOCH_DAY
 
 
 def date_days(text: str) -> int:
@@ -64,6 +72,24 @@ def ms_of(value: datetime) -> int:
     """Milliseconds since the epoch; UTC when the value has no zone."""
     aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(milliseconds=1)
+
+
+def date_text(days: int) -> str:
+    """A Date as text that reads back as the same day, whatever its year."""
+    if _FIRST_DAY <= days <= _LAST_DAY:
+        return date.fromordinal(days + _EPOCH_DAY).isoformat()
+    cycles, rest = divmod(days - _DAY_2000, 146_097)  # 400 years
+    found = date.fromordinal(date(2000, 1, 1).toordinal() + rest)
+    return f"{found.year + 400 * cycles:+06}-{found.month:02}-{found.day:02}"
+
+
+def datetime_text(ms: int) -> str:
+    """A DateTime as text that reads back as the same moment, whatever its year: always UTC, always three digits of a second."""
+    days, rest = divmod(ms, _DAY_MS)
+    seconds, thousandths = divmod(rest, 1000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{date_text(days)}T{hour:02}:{minute:02}:{second:02}.{thousandths:03}Z"
 
 
 def _zone_ms(zone: str | None) -> int:
