@@ -150,16 +150,17 @@ def test_n13_a_list_has_an_item_kind() -> None:
 def test_static_field_names_and_kinds() -> None:
     text = """query q($n: U64, $v: Vector(2)) {
         match { $p: Person optional { $p worksAt $c } }
-        return { $p.vec, $n, 1, 1.5, true, now(), date("2024-01-01"), nearest($p.vec, $v), search($p.bio, "x"), $c, $c.name, $p.age as years }
+        return { $p.vec, $n, 1, 1.5 as f, true as b, now(), date("2024-01-01") as d,
+            nearest($p.vec, $v), search($p.bio, "x"), $c, $c.name, $p.age as years }
     }"""
     assert operation(text)["result"] == [
         {"name": "vec", "kind": "vector", "vector_dim": 2, "nullable": True},
         {"name": "n", "kind": "bigint", "nullable": False},
         {"name": "literal", "kind": "bigint", "nullable": False},
-        {"name": "literal", "kind": "float", "nullable": False},
-        {"name": "literal", "kind": "bool", "nullable": False},
+        {"name": "f", "kind": "float", "nullable": False},
+        {"name": "b", "kind": "bool", "nullable": False},
         {"name": "now", "kind": "datetime", "nullable": False},
-        {"name": "literal", "kind": "date", "nullable": False},
+        {"name": "d", "kind": "date", "nullable": False},
         {"name": "nearest", "kind": "float", "nullable": True},
         {"name": "search", "kind": "bool", "nullable": False},
         {"name": "c", "kind": "object", "nullable": True},

@@ -88,7 +88,7 @@ class _Missing:
     """Rows of a tie that were not given yet. A tie may be long, so they are kept by those values that have to be exactly right."""
 
     def __init__(self, columns: Sequence[str], tie: Sequence[Values]) -> None:
-        rows = [dict(zip(columns, row, strict=True)) for row in tie]  # of two columns with one name the later wins
+        rows = [dict(zip(columns, row, strict=True)) for row in tie]
         self._exact = [name for name in columns if not any(isinstance(row[name], Near | list) for row in rows)]
         self._rows: dict[object, list[dict[str, Any]]] = {}
         for row in rows:

@@ -18,6 +18,16 @@ class Returned:
         return f"{self.text} as {self.alias}" if self.alias else self.text
 
 
+def column_of(text: str) -> str:
+    """The name of the column of a projection without an alias (4.4)."""
+    if text.startswith("$"):
+        return text[1:]
+    call = re.match(r"(\w+)\((?:distinct )?([^,)]*)", text)
+    if call is None or call[1] == "date":
+        return "literal"
+    return call[2][1:] if call[1] in ("count", "sum", "avg", "min", "max") else call[1]
+
+
 class Results:
     """The return block and what follows it."""
 
@@ -28,6 +38,8 @@ class Results:
         self.scope = scope
         self.nodes = [var for var in scope.values() if not var.is_edge]
         self.returned: list[Returned] = []
+        self.columns: set[str] = set()
+        """Names of the columns returned so far: no two may be equal."""
 
     def text(self) -> str:
         aggregates = self.odds(0.28)
@@ -48,7 +60,9 @@ class Results:
         return f"{word} {{ {', '.join(map(str, self.returned))} }} {order}{limit}{offset}".rstrip()
 
     def named(self, text: str, orderable: bool, share: float = 0.4) -> Returned:
-        alias = f"c{len(self.returned) + 1}" if self.odds(share) else None
+        column = column_of(text)
+        alias = f"c{len(self.returned) + 1}" if self.odds(share) or column in self.columns else None
+        self.columns.add(alias or column)
         return Returned(text, alias, orderable)
 
     def plain(self, aggregates: bool) -> Returned:

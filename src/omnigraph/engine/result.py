@@ -61,7 +61,7 @@ class Result:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Every row as a dict. Of two columns with one name the later one counts."""
+        """Every row as a dict."""
         if self._rows is None:
             self._rows = self._as_dicts()
         return self._rows

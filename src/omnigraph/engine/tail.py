@@ -107,11 +107,14 @@ def _projected(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Bindin
 
 
 def _meant(expression: lg.Expression, by_alias: dict[str, lg.Expression]) -> lg.Expression:
-    if isinstance(expression, lg.Column):
-        found = by_alias.get(expression.name)
-        if found is None:
+    """What an alias stands for, through as many aliases as it takes."""
+    followed: set[str] = set()
+    while isinstance(expression, lg.Column):
+        meant = by_alias.get(expression.name)
+        if meant is None or expression.name in followed:
             raise QueryError(f"alias `{expression.name}` not found", hint="Order by an alias of the return block, or a property.")
-        return found
+        followed.add(expression.name)
+        expression = meant
     return expression
 
 
@@ -119,7 +122,7 @@ def _sorted(plan: st.Plan, frame: Frame, run: Run) -> Numbers:
     """Rows in the order the query asks for, within its limits."""
     tail = plan.tail
     scope = Scope(run, frame, plan.bindings)
-    by_alias = {p.alias: p.expression for p in reversed(tail.projections) if p.alias is not None}
+    by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
     keys = [(vector(_meant(k.expression, by_alias), scope), k.direction is Direction.DESC) for k in tail.order]
     wanted = None if tail.limit is None else tail.offset + tail.limit
     found = order_by(keys, lambda rows: tie_breakers(frame.take(rows), run, plan.bindings), wanted)

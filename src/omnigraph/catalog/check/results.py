@@ -12,6 +12,7 @@ def projections(scope: Scope, read: t.Read) -> tuple[lg.Projection, ...]:
     """The return block."""
     aggregating = any(isinstance(p.expression, t.Aggregate) for p in read.projections)
     aliases: dict[str, lg.Expression] = {}
+    named: set[str] = set()
     found: list[lg.Projection] = []
     for tree in read.projections:
         if aggregating and not isinstance(tree.expression, t.Aggregate | t.Access | t.Variable):
@@ -28,8 +29,29 @@ def projections(scope: Scope, read: t.Read) -> tuple[lg.Projection, ...]:
         if tree.alias is not None:
             aliases.setdefault(tree.alias.text, expression)
         alias = None if tree.alias is None else tree.alias.text
-        found.append(lg.Projection(expression, alias, alias or column_name(expression)))
+        column = alias or column_name(expression)
+        if column in named:
+            help = f"name it: `{_suggested(scope, tree, expression, named)}`"
+            scope.refuse("T27", f"two columns of the result are called `{column}`", tree.span, help)
+            continue
+        named.add(column)
+        found.append(lg.Projection(expression, alias, column))
     return tuple(found)
+
+
+def _suggested(scope: Scope, tree: t.Projection, expression: lg.Expression, taken: set[str]) -> str:
+    """The projection with a name that is still free."""
+    match expression:
+        case lg.Aggregated(function, argument):
+            stem = f"{function.value}_{column_name(argument).rpartition('.')[2]}"
+        case _:
+            stem = column_name(expression).replace(".", "_")
+    stem = stem if stem not in ("literal", "now") else "value"
+    name = next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+    end = tree.span.end if tree.alias is None else tree.alias.span.start
+    text = scope.problems.source.text[tree.span.start : end].strip()
+    written = text if tree.alias is None else text.removesuffix("as").rstrip()
+    return f"{written} as {name}"
 
 
 def _resolve(column: lg.Column, aliases: dict[str, lg.Expression]) -> lg.Column:
@@ -64,7 +86,7 @@ def column_name(expression: lg.Expression) -> str:
 
 def ordering(scope: Scope, read: t.Read, returned: tuple[lg.Projection, ...]) -> tuple[lg.SortKey, ...]:
     """The order block."""
-    by_alias = {p.alias: p.expression for p in reversed(returned) if p.alias is not None}
+    by_alias = {p.alias: p.expression for p in returned if p.alias is not None}
     keys: list[lg.SortKey] = []
     for tree in read.order:
         expression = typed(scope, tree.expression)

@@ -31,6 +31,7 @@ TYPING_RULES: Mapping[str, str] = {
     "T24": "a Blob is never a result value",
     "T25": "an `optional` block mentions an outer variable",
     "T26": "`return distinct` orders by what it returns",
+    "T27": "every column of the result has a name of its own",
 }
 
 SCHEMA_RULES: Mapping[str, str] = {

@@ -34,8 +34,8 @@ def late_failures(query: t.Query, read: t.Read) -> Iterator[str]:
             yield f"parameter '{variable}' is not declared and cannot be provided{_aside(help)}"
     columns = {p.alias.text for p in read.projections if p.alias is not None}
     for projection in read.projections:
-        if isinstance(projection.expression, t.Alias):
-            yield f"unsupported projection: `{projection.expression.name}` is neither a property nor a variable"
+        if isinstance(projection.expression, t.Alias) and projection.expression.name not in columns:
+            yield f"unsupported projection: `{projection.expression.name}` is neither a property nor a variable nor an alias"
     aggregating = any(isinstance(p.expression, t.Aggregate) for p in read.projections)
     plain = [p.expression for p in read.projections if p.alias is None]
     for ordering in read.order:
