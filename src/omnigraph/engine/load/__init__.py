@@ -9,7 +9,9 @@ them from threads (`runner`); other runners (`runners`) call them from other pro
     sources    what was given: which files, in which format, of which types
     lines      bytes into chunks of whole lines
     parse      a chunk into typed rows: `fast` for what is surely right, `exact` for everything else, line by line
-    frames     CSV, Parquet, Arrow and data frames into typed rows
+    files      CSV and Parquet into batches of columns
+    columns    which columns the rows of a type may have
+    frames     columns of files and data frames into typed rows
     identity   ids: from keys, given, or fresh
     collected  what the set rules need of all rows, and which rows stand for the same entity
     portions   inputs cut into parts that any process can read, and how what comes of them is put together

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.load.collected import Mode, duplicates, kept
-from omnigraph.engine.load.frames import csv_report
+from omnigraph.engine.load.files import csv_report
 from omnigraph.engine.load.progress import Stage, Told
 from omnigraph.engine.load.request import Request
 from omnigraph.engine.load.result import LoadResult

@@ -1,4 +1,4 @@
-"""CSV, Parquet, Arrow and data frames: columns of one type into typed rows.
+"""Columns of CSV, Parquet, Arrow and data frames into typed rows of one type.
 
 A column is brought into the type of its property at once. When something does not fit, the batch is halved until the rows that
 are to blame stand alone; they are taken value by value (`exact`), which says what is wrong with them.
@@ -10,112 +10,29 @@ JSON arrays.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.external.cells import given_bytes
+from omnigraph.engine.load.columns import ENDS, column_violations
 from omnigraph.engine.load.exact import NotARecord, Reader, check_rows, decode, plain_array
 from omnigraph.engine.load.fast import UNCERTAIN, Unsure, dates, moments, stored_elements, stored_lists, stored_vectors
 from omnigraph.engine.load.identity import ids_from_keys
-from omnigraph.engine.load.sources import Input
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, key_of, line_numbers
 from omnigraph.engine.load.values import Misfit, kind, stored_value
 from omnigraph.engine.write.violations import Violation
-from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import PropertyType, Scalar
 
-BATCH_ROWS: Final = 65_536
-
-_ENDS: Final = {"src": ("from", "src"), "dst": ("to", "dst")}
 _FEW: Final = 16
 _BOOLEANS: Final = pa.array(["true", "false", None])
 _DAY_MS: Final = 86_400_000
-
-
-# ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def parquet_batches(input_: Input, groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file, or of some of its row groups."""
-    with pq.ParquetFile(input_.for_arrow) as file:
-        yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=None if groups is None else list(groups))
-
-
-def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
-    """The rows of a CSV file, all cells as text. Rows with too few or too many cells are told of and left out."""
-
-    def bad(row: object) -> str:
-        on_bad_row(row)
-        return "skip"
-
-    read = pcsv.ReadOptions(use_threads=False, block_size=4 << 20)
-    silent = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=_skip)
-    with pcsv.open_csv(input_.for_arrow, read_options=read, parse_options=silent) as first:
-        names = first.schema.names
-    convert = pcsv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        null_values=[""],
-    )
-    parse = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=bad)
-    with pcsv.open_csv(input_.for_arrow, read_options=read, parse_options=parse, convert_options=convert) as reader:
-        yield from reader
-
-
-def _skip(_: object) -> str:
-    return "skip"
-
-
-UNREADABLE_TEXT: Final = (OSError, EOFError, zlib.error, csv.Error)
-"""What goes wrong when a CSV file is read as text."""
-
-
-def text_of(input_: Input) -> io.TextIOWrapper:
-    """A CSV file as text, as Python's own reader wants it."""
-    return io.TextIOWrapper(io.BufferedReader(input_.opened()), newline="", encoding="utf-8", errors="replace")  # type: ignore[type-var]
-
-
-def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
-    """Violations of a CSV file with their lines: until then only rows are counted, and not those with too many or few cells."""
-    mine = [v for v in violations if v.file == input_.name]
-    wanted = {v.line for v in mine if v.line is not None}
-    if not wanted and all(v.rule != "csv" for v in mine):
-        return violations
-    lines, broken = dict[int, int](), list[Violation]()
-    # A file that cannot be read to its end has a violation that says so, and only what comes before has a line.
-    with suppress(*UNREADABLE_TEXT), text_of(input_) as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
-        row, begins = 0, reader.line_num + 1
-        for cells in reader:
-            if len(cells) == len(header):
-                row += 1
-                if row in wanted:
-                    lines[row] = begins
-            elif cells:
-                message = f"the header has {len(header)} columns, this row {len(cells)}"
-                type_ = "" if input_.type is None else input_.type.name
-                broken.append(Violation("csv", type_, message, file=input_.name, line=begins))
-            begins = reader.line_num + 1
-    others = [v for v in violations if v.file != input_.name]
-    told = [v if v.line is None else replace(v, line=lines.get(v.line)) for v in mine if v.rule != "csv"]
-    return [*others, *told, *broken]
 
 
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,30 +55,6 @@ def typed_rows(type_: Type, batch: pa.RecordBatch, types: Types, file: str | Non
     return Parsed(rows, (*wrong, *found), singly.doubtful, singly.broken, lines=batch.num_rows)
 
 
-def column_violations(type_: Type, names: list[str], file: str | None) -> list[Violation]:
-    """What is wrong with the columns of a type, whatever is in them."""
-    known = {*type_.properties, "id"} | ({"from", "to", "src", "dst"} if isinstance(type_, EdgeType) else set())
-    found = []
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            message = f"column `{name}` is there {names.count(name)} times"
-            found.append(Violation("record", type_.name, message, name, file=file))
-        elif name not in known:
-            hint = did_you_mean(name, known)
-            message = f"{type_.name} has no property `{name}`" + (f": {hint}" if hint else "")
-            found.append(Violation("unknown_property", type_.name, message, name, file=file))
-    for name, prop in type_.properties.items():
-        if not prop.type.nullable and name not in names:
-            message = f"column `{name}` is missing, and {type_.name}.{name} must have a value"
-            found.append(Violation("required", type_.name, message, name, file=file))
-    if isinstance(type_, EdgeType):
-        for spellings in _ENDS.values():
-            if not any(s in names for s in spellings):
-                message = f"column `{spellings[0]}` is missing: it names one end of {type_.name}"
-                found.append(Violation("record", type_.name, message, spellings[0], file=file))
-    return found
-
-
 def _halve(type_: Type, batch: pa.RecordBatch, numbers: Any, types: Types, text: bool, parts: list[Rows], reader: Reader) -> None:
     try:
         parts.append(Rows(type_, _typed(type_, batch, types, text), reader.file, numbers))
@@ -180,7 +73,7 @@ def add_row(reader: Reader, number: int, type_: Type, row: dict[str, object]) ->
     ends: dict[str, object] = {}
     fine = True
     if isinstance(type_, EdgeType):
-        for column, spellings in _ENDS.items():
+        for column, spellings in ENDS.items():
             given = next((row.pop(s) for s in spellings if s in row), None)
             ends[column] = given if isinstance(given, str) else None
             if not isinstance(given, str):
@@ -210,7 +103,7 @@ def _typed(type_: Type, batch: pa.RecordBatch, types: Types, text: bool) -> pa.R
         if stored["id"].null_count or pc.any(pc.not_equal(stored["id"], given)).as_py():
             raise Unsure
     if isinstance(type_, EdgeType):
-        for column, spellings in _ENDS.items():
+        for column, spellings in ENDS.items():
             found = [s for s in spellings if s in names]
             if len(found) != 1:
                 raise Unsure

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.external.settling import External, Settling, Use
 from omnigraph.engine.load.collected import Mode, Places
-from omnigraph.engine.load.frames import parquet_batches
+from omnigraph.engine.load.files import parquet_batches
 from omnigraph.engine.load.identity import with_ids
 from omnigraph.engine.load.lines import Split, chunks
 from omnigraph.engine.load.parse import parse_chunk

@@ -29,7 +29,7 @@ from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.load.collected import Places, duplicates, kept
 from omnigraph.engine.load.conclude import in_order_of
-from omnigraph.engine.load.frames import UNREADABLE_TEXT, parquet_batches, text_of
+from omnigraph.engine.load.files import UNREADABLE_TEXT, parquet_batches, text_of
 from omnigraph.engine.load.lines import chunks
 from omnigraph.engine.load.portions import Placed, Work, deltas_of, seen_rows
 from omnigraph.engine.load.request import Request

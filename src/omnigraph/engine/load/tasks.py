@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from omnigraph.engine.load import compatible
 from omnigraph.engine.load.exact import Reader, check_rows
-from omnigraph.engine.load.frames import add_row, csv_batches, frame_value, parquet_batches, typed_rows
+from omnigraph.engine.load.files import csv_batches, parquet_batches
+from omnigraph.engine.load.frames import add_row, frame_value, typed_rows
 from omnigraph.engine.load.lines import ByteSource, chunks
 from omnigraph.engine.load.parse import parse_chunk
 from omnigraph.engine.load.sources import Format, Input, arrow_batches
