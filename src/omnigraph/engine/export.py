@@ -3,8 +3,8 @@
     {"edge":"Knows","from":"Ada","to":"Bob","data":{"id":"01J…","since":null}}
     {"type":"Person","data":{"id":"Ada","age":36,"name":"Ada"}}
 
-Edges first, then nodes; types by name, entities by id. Dates are days and moments milliseconds, so nothing is lost; blobs are
-`base64:…`, or the URI they refer to. Rows are read in portions: only the ids of one type are in memory at once.
+Edges first, then nodes; types by name, entities by id. Dates and moments are ISO texts, blobs `base64:…` or the URI they refer to
+(`omnigraph.engine.spelling`). Rows are read in portions: only the ids of one type are in memory at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
-from omnigraph.engine.external.cells import spelt_cell
+from omnigraph.engine.spelling import spelt_column
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import whole
 from omnigraph.engine.write.committed import stored_of
@@ -120,25 +120,10 @@ def _in_order(type_: NodeType | EdgeType, table: Table) -> Iterator[pa.Table]:
 
 def lines(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
     """Rows of a type as lines."""
-    columns = {name: _plain(rows[name]) for name in rows.column_names}
+    columns = {name: spelt_column(rows[name]) for name in rows.column_names}
     names = ["id", *sorted(type_.properties)]
     data = [dict(zip(names, values, strict=True)) for values in zip(*(columns[name] for name in names), strict=True)]
     if isinstance(type_, NodeType):
         return _ENCODER.encode_lines([{"type": type_.name, "data": d} for d in data])
     ends = zip(columns["src"], columns["dst"], data, strict=True)
     return _ENCODER.encode_lines([{"edge": type_.name, "from": s, "to": t, "data": d} for s, t, d in ends])
-
-
-def _plain(column: pa.ChunkedArray) -> list[object]:
-    kind = column.type
-    if pa.types.is_large_binary(kind) or pa.types.is_binary(kind):
-        return [spelt_cell(cell) for cell in column.to_pylist()]
-    return column.cast(_numbers(kind)).to_pylist()  # type: ignore[no-any-return]
-
-
-def _numbers(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_date32(kind):
-        return pa.int32()
-    if pa.types.is_timestamp(kind):
-        return pa.int64()
-    return pa.list_(_numbers(kind.value_type)) if pa.types.is_list(kind) else kind

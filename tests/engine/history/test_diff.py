@@ -126,7 +126,7 @@ def test_every_kind_of_value(graph: og.Graph) -> None:
     wire = change.to_dict()["after"]["properties"]
     assert wire == {
         "age": 30,
-        "born": 7306,
+        "born": "1990-01-02",
         "email": None,
         "name": "Alice",
         "nickname": None,

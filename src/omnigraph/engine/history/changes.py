@@ -3,7 +3,8 @@
     Change(kind="node", type="Person", id="Ada", op="update", before=Image(…), after=Image(…))
 
 The order is frozen: nodes before edges, then the opaque id of the type, then the id of the entity. An entity stands in a list of
-changes once. The opaque id of a type survives a rename and is another one when a type is dropped and made again.
+changes once. Values are spelt as in an export (`omnigraph.engine.spelling`). The opaque id of a type survives a rename and is
+another one when a type is dropped and made again.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
-from omnigraph.engine.external.cells import plain_cell, spelt_cell
 from omnigraph.engine.history.row_delta import RawRow, RowDelta
+from omnigraph.engine.spelling import plain, spelt
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
-from omnigraph.model.times import EPOCH
-from omnigraph.model.types import PropertyType, Scalar
 
 Kind = Literal["node", "edge"]
 Op = Literal["insert", "update", "delete"]
@@ -222,35 +221,6 @@ def image(type_: NodeType | EdgeType, row: RawRow | None) -> Image | None:
     encoded = {name: spelt(prop.type, row[name]) for name, prop in sorted(type_.properties.items())}
     ends = (str(row["src"]), str(row["dst"])) if isinstance(type_, EdgeType) else None
     return Image(properties, ends, encoded)
-
-
-def plain(type_: PropertyType, value: Any) -> Any:
-    """A stored value as plain Python; the stored number where no calendar has the day, the URI where a Blob is elsewhere."""
-    if isinstance(value, bytes):
-        return plain_cell(value)
-    if value is None or type_.scalar not in (Scalar.DATE, Scalar.DATETIME):
-        return value
-    if type_.is_list:
-        return [plain(type_.element(), item) for item in value]
-    try:
-        if type_.scalar is Scalar.DATE:
-            return date(1970, 1, 1) + timedelta(days=value)
-        return (EPOCH + timedelta(milliseconds=value)).astimezone(UTC)
-    except OverflowError:
-        return value
-
-
-def spelt(type_: PropertyType, value: Any) -> Any:
-    """A stored value as an export spells it: dates as days, moments as milliseconds, blobs as base64 or as their URI."""
-    if isinstance(value, bytes):
-        return spelt_cell(value)
-    if isinstance(value, float) and value != value:
-        return "NaN"
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, list):
-        return [spelt(type_, item) for item in value]
-    return value
 
 
 def opaque_type_id(domain: str, type_: NodeType | EdgeType) -> str:

@@ -20,6 +20,7 @@ from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.view import table_key
+from omnigraph.model.times import date_text, datetime_text
 from omnigraph.storage.changes import Marks, WrittenRows
 
 NO_IDS = pa.array([], pa.string())
@@ -152,11 +153,13 @@ def together(columns: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
 
 
 def plain(value: pa.Scalar) -> object:
-    """A value in Python. A date that Python has none for is given as its number."""
+    """A value in Python. A date that Python has none for is given as text."""
     try:
         return value.as_py()
     except (OverflowError, ValueError):
-        return value.cast(pa.int32() if pa.types.is_date32(value.type) else pa.int64()).as_py()
+        is_date = pa.types.is_date32(value.type)
+        number = value.cast(pa.int32() if is_date else pa.int64()).as_py()
+        return date_text(number) if is_date else datetime_text(number)
 
 
 def among(values: pa.Array, known: pa.Array) -> Mask:
