@@ -400,7 +400,7 @@ class Graph(PastMethods, LookingMethods):
 
         view, request = asked(
             self.store,
-            self.view,
+            self.past.named,
             source,
             mode=mode,
             branch=branch,

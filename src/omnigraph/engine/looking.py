@@ -22,6 +22,7 @@ from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.lineage import Commit
+from omnigraph.storage.naming import reads_like_id
 from omnigraph.storage.rows import images
 
 
@@ -205,10 +206,10 @@ class LookingMethods(ABC):
         return self.store.commits(branch, limit)
 
     def commit(self, commit: str) -> Commit:
-        """A commit by id."""
+        """A commit by id, or the one that a branch or tag names."""
         try:
-            return self.store.commit(commit)
-        except HistoryReclaimed:
+            return self.store.commit(commit) if reads_like_id(commit) else self.store.resolve(commit)[1]
+        except (HistoryReclaimed, NotFound):
             raise NotFound(f"commit '{commit}' not found", hint="The commits of a branch are listed newest first.") from None
 
     def snapshot(self, branch: str | None = None, at: str | None = None) -> GraphSnapshot:

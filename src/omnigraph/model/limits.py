@@ -28,6 +28,9 @@ MIN_I64: Final = -(2**63)
 MAX_U64: Final = 2**64 - 1
 """Largest `limit` or `offset`, and largest schema identity."""
 
+MAX_NAME_BYTES: Final = 240
+"""Longest name of a branch or tag; a `/` counts as three."""
+
 MAX_MUTATION_ROWS: Final = 8_192
 """Most rows of one type that a mutation inserts or updates; `load` has no such limit."""
 

@@ -11,13 +11,12 @@ Opening never writes. A read-only store refuses every write before it starts.
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
-from urllib.parse import quote, unquote
 
 import msgspec
 import pyarrow as pa
@@ -29,6 +28,19 @@ from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.leases import Held, give_back, holding, lasting
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
 from omnigraph.storage.manifest import Head, Manifest, ManifestState, SchemaDocument
+from omnigraph.storage.naming import (
+    GIVE_WAY_SECONDS,
+    REFS,
+    TAGS,
+    check_branch_name,
+    check_name,
+    is_possible,
+    name_in,
+    reads_like_id,
+    ref_path,
+    tag_path,
+    taken,
+)
 from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.plan import PublishPlan
 from omnigraph.storage.publisher import Publisher, Revalidate
@@ -38,12 +50,8 @@ from omnigraph.storage.refs import Tag as Tag
 from omnigraph.storage.tables import Tables
 
 MAIN = "main"
-REFS = "__refs"
-TAGS = "__tags"
 MARKED_RUN = 1_024
 """Commits read at a time when a mark is looked for."""
-
-_SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ class GraphStore:
         )
         incarnation = store._ids.next()
         store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, schema, [commit])
-        place.put_new(_ref_path(MAIN), msgspec.json.encode(Ref(MAIN, incarnation)))
+        place.put_new(ref_path(MAIN), msgspec.json.encode(Ref(MAIN, incarnation)))
         return store
 
     @classmethod
@@ -142,8 +150,10 @@ class GraphStore:
     def _read_ref(self, branch: str) -> tuple[Ref, bytes]:
         """A branch as the place has it now, and in which words."""
         try:
+            if not is_possible(branch):
+                raise NotFound("not a name")
             with translated(f"read the ref of branch `{branch}`"):
-                said = self.place.get(_ref_path(branch))
+                said = self.place.get(ref_path(branch))
                 return msgspec.json.decode(said, type=Ref), said
         except NotFound:
             if branch == MAIN:
@@ -163,38 +173,66 @@ class GraphStore:
         return _branch_names(self.place.names(REFS))
 
     def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
-        """A branch that starts where another branch is, or at a commit. Costs the same whatever the size of the graph."""
+        """A branch that starts where another branch is, or at a commit or tag. Costs the same whatever the size of the graph."""
         self.require_writable()
         refs = self.place.objects(REFS)
         live = _branch_names(o for o in refs if not self.place.is_removed(o))
         check_branch_name(name, live)
-        parent, state = self._branch_point(at, live)
+        if self._tag(name) is not None:
+            raise taken(name, "tag")
+        is_head = at in live and not reads_like_id(at)
+        parent, state = self._branch_point(at, is_head)
         incarnation = self._ids.next()
         self._manifest(incarnation).create(state.head, state.tables.values())
         ref = Ref(name, incarnation, parent, state.head.commit)
-        removed = next((o for o in refs if o.path == _ref_path(name)), None)
+        removed = next((o for o in refs if o.path == ref_path(name)), None)
+        said = msgspec.json.encode(ref)
         try:
-            self.place.put_new(_ref_path(name), msgspec.json.encode(ref), removed)
+            self.place.put_new(ref_path(name), said, removed)
         except AlreadyExists:
             raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
-        if at not in live:  # a head cannot be reclaimed while a branch is made of it, an older commit can
-            self._still_there(parent, state.head.commit, state.head.seq, undo=(_ref_path(name), msgspec.json.encode(ref)))
+        if not self._tag_gives_way(name):
+            self.place.remove(ref_path(name), said)
+            raise taken(name, "tag")
+        if not is_head:  # a head cannot be reclaimed while a branch is made of it, an older commit can
+            self._still_there(parent, state.head.commit, state.head.seq, undo=(ref_path(name), said))
         return ref
 
-    def _branch_point(self, at: str, live: Sequence[str]) -> tuple[Ref, ManifestState]:
-        if at in live:
+    def _tag(self, name: str) -> Tag | None:
+        if not is_possible(name):
+            return None
+        try:
+            with translated(f"read the tag `{name}`"):
+                return msgspec.json.decode(self.place.get(tag_path(name)), type=Tag)
+        except NotFound:
+            return None
+
+    def is_branch(self, name: str) -> bool:
+        """Whether there is a branch of that name now."""
+        try:
+            return is_possible(name) and bool(self.place.get(ref_path(name)))
+        except NotFound:
+            return False
+
+    def _tag_gives_way(self, name: str) -> bool:
+        """Whether no tag has the name of a new branch: one that was put at the same moment is about to be taken back."""
+        until = time.monotonic() + GIVE_WAY_SECONDS
+        while self._tag(name) is not None:
+            if time.monotonic() > until:
+                return False
+            time.sleep(GIVE_WAY_SECONDS / 50)
+        return True
+
+    def _branch_point(self, at: str, is_head: bool) -> tuple[Ref, ManifestState]:
+        if is_head:
             state = self._state(at)  # first: it finds out when the name was given to a new incarnation
             return self.ref(at), state
-        for branch in live:
-            ref = self.ref(branch)
-            owner, commit = self._find(ref, at)
-            if commit is not None:
-                self._still_there(owner, commit.id, commit.seq)
-                manifest = self._manifest(owner.incarnation)
-                tables = manifest.tables_at(commit)
-                state = manifest.load()
-                return owner, ManifestState(state.version, state.tail, Head(commit.id, commit.seq, commit.schema), tables)
-        raise NotFound(f"no branch or commit `{at}`")
+        owner, commit = self.resolve(at)
+        self._still_there(owner, commit.id, commit.seq)
+        manifest = self._manifest(owner.incarnation)
+        tables = manifest.tables_at(commit)
+        state = manifest.load()
+        return owner, ManifestState(state.version, state.tail, Head(commit.id, commit.seq, commit.schema), tables)
 
     def _still_there(self, owner: Ref, commit: str, seq: int, *, undo: tuple[str, bytes] | None = None) -> None:
         """Refuse a commit that was reclaimed. Asked again *after* a name for it was put, which is then undone."""
@@ -214,7 +252,7 @@ class GraphStore:
         state = publisher.manifest.load()
         if not state.head.sealed:
             publisher.publish(PublishPlan(OpClass.MAINTENANCE, "branch delete", state.head.commit, actor=actor, seals=True))
-        self.place.remove(_ref_path(name), said)
+        self.place.remove(ref_path(name), said)
         with self._lock:
             self._refs.pop(name, None)
 
@@ -223,15 +261,20 @@ class GraphStore:
     def create_tag(self, name: str, commit: str) -> Tag:
         """Name a commit, for good."""
         self.require_writable()
-        _check_name(name, "tag")
-        owner, found = self.locate(commit)
+        check_name(name, "tag")
+        if self.is_branch(name):
+            raise taken(name, "branch")
+        owner, found = self.resolve(commit)
         self._still_there(owner, found.id, found.seq)
         tag = Tag(name, found.id, owner)
-        path, said = _tag_path(name), msgspec.json.encode(tag)
+        path, said = tag_path(name), msgspec.json.encode(tag)
         try:
             self.place.put_new(path, said)
         except AlreadyExists:
             raise AlreadyExists(f"tag `{name}` exists already", hint="Delete it first, or choose another name.") from None
+        if self.is_branch(name):
+            self.place.remove(path, said)
+            raise taken(name, "branch")
         self._still_there(owner, found.id, found.seq, undo=(path, said))
         return tag
 
@@ -247,10 +290,12 @@ class GraphStore:
         """Forget a name; the commit may be reclaimed afterwards."""
         self.require_writable()
         try:
-            said = self.place.get(_tag_path(name))
+            if not is_possible(name):
+                raise NotFound("not a name")
+            said = self.place.get(tag_path(name))
         except NotFound:
             raise NotFound(f"no tag `{name}`") from None
-        self.place.remove(_tag_path(name), said)
+        self.place.remove(tag_path(name), said)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -259,14 +304,43 @@ class GraphStore:
         state = self._state(branch)
         return Snapshot(branch, state.head.commit, state.head.schema, state.tables)
 
-    def snapshot_at(self, commit: str) -> Snapshot:
-        """The graph as a commit left it, whatever happened since."""
-        for tag in self.tags():
-            if tag.name == commit:
-                commit = tag.commit
-        owner, found = self.locate(commit)
+    def snapshot_at(self, name: str) -> Snapshot:
+        """The graph as a commit left it, whatever happened since. What a name means, `resolve` says."""
+        owner, found = self.resolve(name)
         self._still_there(owner, found.id, found.seq)
         return Snapshot(found.branch, found.id, found.schema, self._manifest(owner.incarnation).tables_at(found))
+
+    def resolve(self, name: str) -> tuple[Ref, Commit]:
+        """What a name means, wherever one is given: the commit of that id, else the newest of that branch, else that of the tag.
+
+        Gives the commit, and the branch whose manifest holds it.
+        """
+        if reads_like_id(name):
+            try:
+                return self.locate(name)
+            except HistoryReclaimed:
+                found = self._by_name(name)  # names that read like ids were allowed once
+                if found is None:
+                    raise
+                return found
+        found = self._by_name(name)
+        if found is None:
+            raise NotFound(f"no branch, tag or commit `{name}`", hint=f"There are the branches {', '.join(self.branches())}.")
+        return found
+
+    def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
+        if self.is_branch(name):
+            head = self._state(name).head.commit
+            owner, found = self._find(self.ref(name), head)
+        else:
+            tag = self._tag(name)
+            if tag is None:
+                return None
+            head = tag.commit
+            owner, found = self._find(tag.owner, head)
+        if found is None:
+            raise HistoryReclaimed(f"commit {head}, which `{name}` names, was reclaimed")
+        return owner, found
 
     def commit(self, commit: str) -> Commit:
         """A commit by id: of a branch, or carried along by a merge from a branch that is gone."""
@@ -446,39 +520,5 @@ class GraphStore:
             raise UsageError("the graph was opened read-only", hint="Open it without read_only to write.")
 
 
-def _ref_path(branch: str) -> str:
-    return f"{REFS}/{quote(branch, safe='')}"
-
-
 def _branch_names(refs: Iterable[StoredObject]) -> list[str]:
-    return sorted(unquote(ref.path.rpartition("/")[2]) for ref in refs)
-
-
-def _tag_path(tag: str) -> str:
-    return f"{TAGS}/{quote(tag, safe='')}"
-
-
-def check_branch_name(name: str, existing: Iterable[str]) -> None:
-    """Refuse names that cannot be branches, and names that would shadow or be shadowed by a live one."""
-    _check_name(name, "branch")
-    for other in existing:
-        if other == name:
-            raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.")
-        if other.startswith(f"{name}/") or name.startswith(f"{other}/"):
-            raise UsageError(f"branch `{name}` and branch `{other}` cannot both exist: one is a path inside the other")
-
-
-def _check_name(name: str, what: str) -> None:
-    bad = (
-        not name
-        or name != name.strip()
-        or ".." in name
-        or name.endswith(".lock")
-        or name == "__schema_apply_lock__"
-        or not all(_SEGMENT.match(part) for part in name.split("/"))
-    )
-    if bad:
-        raise UsageError(
-            f"`{name}` cannot be the name of a {what}",
-            hint="Use letters, digits, `.`, `_`, `-`, and `/` between parts; no `..`, no `.lock` at the end.",
-        )
+    return sorted(name_in(ref.path) for ref in refs)

@@ -22,6 +22,7 @@ from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
 from omnigraph.storage.commit_log import CommitLog
 from omnigraph.storage.graph_store import Snapshot
 from omnigraph.storage.lineage import Commit
+from omnigraph.storage.naming import reads_like_id
 from omnigraph.storage.reclaimed import reclaimed
 
 Names = Iterable[str] | str | None
@@ -46,18 +47,12 @@ class Past:
         return View(self._workspace, snapshot, self._catalog(snapshot))
 
     def named(self, name: str) -> View:
-        """The graph by the name of a branch or tag, or at a commit."""
-        try:
+        """The graph by a name, as `GraphStore.resolve` reads it."""
+        if not reads_like_id(name) and self._store.is_branch(name):
             view = self._view(name)
             self.log.see(self._store.ref(name))
             return view
-        except NotFound as error:
-            try:
-                snapshot = self._store.snapshot_at(name)
-            except HistoryReclaimed:
-                if any(c in name for c in "/-_.") or len(name) != len(self._store.snapshot().commit):
-                    raise NotFound(f"no branch, tag or commit `{name}`", hint=error.hint) from None
-                raise
+        snapshot = self._store.snapshot_at(name)
         return View(self._workspace, snapshot, self._catalog(snapshot))
 
     # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,8 +150,8 @@ class Past:
             raise ParentlessCommit(f"commit {commit} is the first of its graph: there is no state before it", commit=commit)
         return self._merger.revert(found, branch, wanted)
 
-    def _commit(self, commit: str) -> Commit:
+    def _commit(self, name: str) -> Commit:
         try:
-            return self.log.get(commit)
-        except HistoryReclaimed:
-            raise NotFound(f"no commit `{commit}`", hint="g.commits() lists those of a branch.") from None
+            return self.log.get(name if reads_like_id(name) else self._store.resolve(name)[1].id)
+        except (HistoryReclaimed, NotFound):
+            raise NotFound(f"no commit `{name}`", hint="g.commits() lists those of a branch.") from None

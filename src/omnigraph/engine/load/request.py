@@ -16,7 +16,8 @@ from omnigraph.engine.load.runners import is_installed
 from omnigraph.engine.load.sources import Format, Input, Source, inputs_of
 from omnigraph.engine.view import View
 from omnigraph.errors import NotFound, UsageError
-from omnigraph.storage.graph_store import GraphStore, check_branch_name
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.naming import check_branch_name
 
 _MOST_WORKERS = 8
 

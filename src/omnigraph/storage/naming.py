@@ -1,0 +1,96 @@
+"""The rules of names: what a branch or a tag may be called, and which of the two a text means.
+
+    01JC5V0Q3F2N8K7M6P5R4S3T2V      reads like the id of a commit, and means that commit
+    agent/7                         a branch, or else a tag
+
+**One name, one thing.** A name is a branch or a tag, never both, and never reads like an id. Branches and tags are objects in two
+folders, so two who give one name at once could both succeed. Whoever has put a tag looks whether there is a branch of that name,
+and takes the tag back if there is. Whoever has put a branch looks for a tag, waits a moment for it to be taken back, and gives
+way if it stays: then it was there first.
+
+Graphs of earlier versions may hold a name twice. They stay readable by the same order: commit, branch, tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import quote, unquote
+
+from omnigraph.errors import AlreadyExists, UsageError
+from omnigraph.model.limits import MAX_NAME_BYTES
+
+REFS: Final = "__refs"
+TAGS: Final = "__tags"
+
+GIVE_WAY_SECONDS: Final = 1.0
+"""How long a new branch waits for a tag of its name to be taken back."""
+
+_LONGEST: Final = 255
+"""What a file system takes; names were as long once."""
+_SEGMENT: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
+_ID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}\Z", re.IGNORECASE)
+
+
+def reads_like_id(name: str) -> bool:
+    """Whether a text has the form of a commit id."""
+    return _ID.match(name) is not None
+
+
+def is_possible(name: str) -> bool:
+    """Whether something could have this name: what cannot is not looked for."""
+    return ".." not in name and all(_SEGMENT.match(p) and p != "." for p in name.split("/")) and _length(name) <= _LONGEST
+
+
+def _length(name: str) -> int:
+    return len(quote(name, safe="", errors="replace"))
+
+
+def ref_path(branch: str) -> str:
+    """Where a branch is kept."""
+    return f"{REFS}/{quote(branch, safe='')}"
+
+
+def tag_path(tag: str) -> str:
+    """Where a tag is kept."""
+    return f"{TAGS}/{quote(tag, safe='')}"
+
+
+def name_in(path: str) -> str:
+    """The name of what is kept at a path."""
+    return unquote(path.rpartition("/")[2])
+
+
+def check_branch_name(name: str, existing: Iterable[str]) -> None:
+    """Refuse names that cannot be branches, and names that would shadow or be shadowed by a live one."""
+    check_name(name, "branch")
+    for other in existing:
+        if other == name:
+            raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.")
+        if other.startswith(f"{name}/") or name.startswith(f"{other}/"):
+            raise UsageError(f"branch `{name}` and branch `{other}` cannot both exist: one is a path inside the other")
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse what cannot be the name of a branch or a tag."""
+    if reads_like_id(name):
+        raise UsageError(
+            f"`{name}` cannot be the name of a {what}: it reads like the id of a commit",
+            hint="Use a name that is not 26 digits and letters.",
+        )
+    if _length(name) > MAX_NAME_BYTES:
+        raise UsageError(
+            f"the name of a {what} has at most {MAX_NAME_BYTES} characters, where `/` counts as three: {name[:40]}…",
+            hint="Choose a shorter name.",
+        )
+    if not is_possible(name) or name.endswith(".lock") or name == "__schema_apply_lock__":
+        raise UsageError(
+            f"`{name}` cannot be the name of a {what}",
+            hint="Use letters, digits, `.`, `_`, `-`, and `/` between parts; no part `.`, no `..`, no `.lock` at the end.",
+        )
+
+
+def taken(name: str, by: str) -> AlreadyExists:
+    """What is said when a name belongs to the other kind."""
+    return AlreadyExists(f"`{name}` is the name of a {by}: a name is a branch or a tag, never both", hint="Choose another name.")
