@@ -27,7 +27,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.load.columns import column_violations
+from omnigraph.engine.load.headers import column_violations
 from omnigraph.engine.load.portioned import run_portioned
 from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_batches, read_portion
 from omnigraph.engine.load.progress import Report, Stage, Told

@@ -10,7 +10,7 @@ them from threads (`runner`); other runners (`runners`) call them from other pro
     lines      bytes into chunks of whole lines
     parse      a chunk into typed rows: `fast` for what is surely right, `exact` for everything else, line by line
     files      CSV and Parquet into batches of columns
-    columns    which columns the rows of a type may have
+    headers    which columns the rows of a type may have
     frames     columns of files and data frames into typed rows
     identity   ids: from keys, given, or fresh
     collected  what the set rules need of all rows, and which rows stand for the same entity

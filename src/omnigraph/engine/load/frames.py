@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.external.cells import given_bytes
-from omnigraph.engine.load.columns import ENDS, column_violations
 from omnigraph.engine.load.exact import NotARecord, Reader, check_rows, decode, plain_array
 from omnigraph.engine.load.fast import UNCERTAIN, Unsure, dates, moments, stored_elements, stored_lists, stored_vectors
+from omnigraph.engine.load.headers import ENDS, column_violations
 from omnigraph.engine.load.identity import ids_from_keys
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, key_of, line_numbers
 from omnigraph.engine.load.values import Misfit, kind, stored_value
