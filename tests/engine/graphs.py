@@ -11,6 +11,7 @@ import omnigraph as og
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.keys import entity_id
+from omnigraph.engine.saved import LEAST_ROWS
 from omnigraph.engine.view import table_key
 from omnigraph.storage.changes import Append, Delete, Upsert
 from omnigraph.storage.lineage import Commit, OpClass
@@ -19,9 +20,9 @@ from omnigraph.storage.plan import PlannedChange, PublishPlan
 Data = Mapping[str, Sequence[Mapping[str, object]]]
 
 
-def make_graph(folder: Path, schema: str, data: Data) -> og.Graph:
+def make_graph(folder: Path, schema: str, data: Data, *, save_from: int | None = LEAST_ROWS) -> og.Graph:
     """A new graph with these rows in one commit. Edges give `src` and `dst`; ids come from keys where not given."""
-    graph = og.init(folder / "graph", schema=schema, durability="os")
+    graph = og.init(folder / "graph", schema=schema, durability="os", save_from=save_from)
     if any(data.values()):
         add(graph, data)
     return graph

@@ -53,6 +53,13 @@ class Adjacency:
     def nodes(self) -> int:
         return len(self.starts) - 1
 
+    def is_sound(self, near: int, far: int) -> bool:
+        """Whether this can be an adjacency between nodes with numbers below these."""
+        starts = self.starts
+        if not 1 <= len(starts) <= near + 1 or starts[0] != 0 or starts[-1] != len(self.neighbours):
+            return False
+        return not bool((starts[1:] < starts[:-1]).any()) and all_below(self.neighbours, far)
+
     @cached_property
     def degree(self) -> Array:
         """How many neighbours each node has."""
@@ -163,6 +170,11 @@ class EdgeLists:
         """For each source in turn its edges: index of the source, edge, other end."""
         rows, places = _places(self.starts, sources)
         return rows, self.edges[places], self.others[places]
+
+
+def all_below(numbers: Array, top: int) -> bool:
+    """Whether all numbers are from 0 on and below another: what is negative is large without its sign."""
+    return len(numbers) == 0 or int(numbers.view(f"u{numbers.itemsize}").max()) < top
 
 
 def build(ends: Array, others: Array, nodes: int) -> Adjacency:

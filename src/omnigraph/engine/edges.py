@@ -22,8 +22,8 @@ from omnigraph.engine.adjacency import Adjacency, EdgeLists
 from omnigraph.engine.column import Array, Column, Vec
 from omnigraph.engine.memory import Memory
 from omnigraph.engine.nodes import Nodes
-from omnigraph.engine.numbering import Numbers, each_once
-from omnigraph.engine.saved import LEAST_ROWS, Folder, Saved
+from omnigraph.engine.numbering import Mark, Numbers, each_once
+from omnigraph.engine.saved import Arrays, Saved, State, deleted_to_array
 from omnigraph.engine.stored import Stored
 from omnigraph.storage.rows import Piece, read_pieces
 
@@ -47,6 +47,10 @@ class Ends:
     @property
     def nbytes(self) -> int:
         return int(self.sources.nbytes + self.targets.nbytes)
+
+    def are_below(self, near: int, far: int) -> bool:
+        """Whether all sources are numbers below one, and all targets below another."""
+        return adjacency.all_below(self.sources, near) and adjacency.all_below(self.targets, far)
 
 
 class Edges:
@@ -77,7 +81,7 @@ class Edges:
             return False
         with self._lock:
             self._asked_saved.add(direction)
-            if not any(folder.pin == self.stored.pin for folder in self._saved.folders(self.stored.location)):
+            if not any(self._is_here(state) for state in self._saved.states(self.stored.location)):
                 return False
             saved = self._saved_adjacency(direction)
             if saved is not None:
@@ -102,59 +106,85 @@ class Edges:
         ends = self.ends()
         near, far = (ends.sources, ends.targets) if direction is HopDirection.OUT else (ends.targets, ends.sources)
         built = adjacency.build(near, far, _more_than(near))
-        if self.count >= LEAST_ROWS:
+        if self._saved.worth(self.count):
             self._save(direction, built)
         return built
 
     # ── saved state ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _numberings(self) -> dict[str, str]:
-        return {nodes.stored.location: nodes.numbering.name for nodes in (self.source, self.target)}
+    def _is_here(self, state: State) -> bool:
+        return state.is_of(self.stored.pin, self.stored.pieces)
 
-    def _saved_folders(self) -> list[Folder]:
-        if self.count < LEAST_ROWS:
+    def _fits(self, state: State) -> bool:
+        """Whether the numbers that were saved are our numbers."""
+        marks = state.origin.marks
+        ends = {nodes.stored.location: nodes.numbering for nodes in (self.source, self.target)}
+        return marks.keys() == ends.keys() and all(ends[location].begins_with(mark) for location, mark in marks.items())
+
+    def _saved_states(self) -> list[State]:
+        if not self._saved.worth(self.count):
             return []
         self.source.load()
         self.target.load()
-        return [f for f in self._saved.folders(self.stored.location) if dict(f.numbering) == self._numberings()]
+        return [state for state in self._saved.states(self.stored.location) if self._fits(state)]
+
+    def _below(self, state: State) -> tuple[int, int]:
+        """Numbers of sources and of targets are below these."""
+        marks = state.origin.marks
+        return marks[self.source.stored.location].count, marks[self.target.stored.location].count
 
     def _saved_adjacency(self, direction: HopDirection) -> Adjacency | None:
-        for folder in self._saved_folders():
-            if folder.pin == self.stored.pin:
-                starts, neighbours = folder.array(f"{direction.value}.starts"), folder.array(f"{direction.value}.neighbours")
-                if starts is not None and neighbours is not None and starts[-1] == len(neighbours):
-                    return Adjacency(starts, neighbours)
+        names = (f"{direction.value}.starts", f"{direction.value}.neighbours")
+        for state in self._saved_states():
+            arrays = state.take({names[0]: "<i8", names[1]: "<i4"}) if self._is_here(state) else None
+            if arrays is not None:
+                found = Adjacency(arrays[names[0]], arrays[names[1]])
+                near, far = self._below(state) if direction is HopDirection.OUT else reversed(self._below(state))
+                if found.is_sound(near, far):
+                    return found
+                state.refuse(f"`{direction.value}` is no adjacency")
         return None
 
     def _take_saved_ends(self) -> Ends | None:
         """Start from what another process saved: gives the ends of this pin, or remembers an older one to start from."""
-        for folder in self._saved_folders():
-            sources, targets = folder.array("sources"), folder.array("targets")
-            rows = sum(p.rows for p in folder.pieces)
-            if sources is not None and targets is not None and len(sources) == len(targets) == rows:
-                if folder.pin == self.stored.pin:
-                    return Ends(sources, targets)
-                other = self.stored.other_pin(folder.pin, folder.pieces)
-                self._memory.put((other.location, other.pin, "ends"), Ends(sources, targets), 0)
+        states = self._saved_states()
+        for state in sorted(states, key=lambda s: not self._is_here(s)):
+            arrays = state.take({"sources": "<i4", "targets": "<i4"}) if state.shares(self.stored.pieces) > 0 else None
+            if arrays is None:
+                continue
+            ends, (near, far) = Ends(arrays["sources"], arrays["targets"]), self._below(state)
+            if not len(ends.sources) == len(ends.targets) == state.origin.rows or not ends.are_below(near, far):
+                state.refuse("there is not one pair of ends per edge")
+                continue
+            if self._is_here(state):
+                return ends
+            other = self.stored.other_pin(state)
+            if other is not None:
+                self._memory.put((other.location, other.pin, "ends"), ends, ends.nbytes)
                 other.remember()
                 return None
         return None
 
     def _save(self, direction: HopDirection, built: Adjacency) -> None:
-        """Let the next process start from here: both ends, and neighbours both ways."""
+        """Let the next process start from here: both ends, and neighbours both ways. The ids that have the numbers go first."""
         ends = self.ends()
-        self.source.save()
-        self.target.save()
+        below: dict[str, int] = {}
+        for nodes, numbers in ((self.source, ends.sources), (self.target, ends.targets)):
+            below[nodes.stored.location] = max(below.get(nodes.stored.location, 0), _more_than(numbers))
+        for nodes in {self.source.stored.location: self.source, self.target.stored.location: self.target}.values():
+            nodes.save(below[nodes.stored.location])
 
-        def arrays() -> dict[str, Array | pa.StringArray]:
-            found: dict[str, Array | pa.StringArray] = {"sources": ends.sources, "targets": ends.targets}
+        def make() -> tuple[Arrays, dict[str, Mark]]:
+            found = {"sources": ends.sources, "targets": ends.targets, **deleted_to_array(pieces, self.stored.deleted)}
             for way in (HopDirection.OUT, HopDirection.IN):
                 near, far = (ends.sources, ends.targets) if way is HopDirection.OUT else (ends.targets, ends.sources)
                 known = built if way is direction else adjacency.build(near, far, _more_than(near))
                 found[f"{way.value}.starts"], found[f"{way.value}.neighbours"] = known.starts, known.neighbours
-            return found
+            numberings = {nodes.stored.location: nodes.numbering for nodes in (self.source, self.target)}
+            return found, {location: numbering.mark(below[location]) for location, numbering in numberings.items()}
 
-        self._saved.save(self.stored.location, self.stored.pin, self.stored.pieces, self._numberings(), arrays)
+        pieces = self.stored.pieces
+        self._saved.save(self.stored.location, self.stored.pin, pieces, make, fits=self._fits)
 
     def edge_lists(self, direction: HopDirection) -> EdgeLists:
         """Edge rows in a direction (out or in); built now if need be."""
@@ -175,15 +205,17 @@ class Edges:
     def _read_ends(self) -> Ends:
         self.source.load()  # first, so that nodes are numbered in row order
         self.target.load()
-        taken = self._take_saved_ends()
+        taken = None if self.stored.is_extended(self._other_ends) else self._take_saved_ends()
         if taken is not None:
             return taken
-        parts = self.stored.assembled(
-            lambda other: self._memory.peek((other.location, other.pin, "ends")), _slice, _keep, self._read
-        )
+        parts = self.stored.assembled(self._other_ends, _slice, _keep, self._read)
         self.stored.remember()
         joined = np.concatenate(parts) if parts else np.empty((0, 2), np.int32)
         return Ends(np.ascontiguousarray(joined[:, 0]), np.ascontiguousarray(joined[:, 1]))
+
+    def _other_ends(self, other: Stored) -> Ends | None:
+        found: Ends | None = self._memory.peek((other.location, other.pin, "ends"))
+        return found
 
     def _read(self, chosen: Sequence[Piece]) -> Array:
         rows = read_pieces(self.stored.table, chosen, ["src", "dst"])

@@ -48,6 +48,7 @@ from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
 from omnigraph.engine.reconcile import Optimized, Reconciler, TableOutcome, optimize
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import Run, Traversal
+from omnigraph.engine.saved import LEAST_ROWS
 from omnigraph.engine.schemas import catalog_of, first_schema, schema_source, tables_of
 from omnigraph.engine.tail import finish
 from omnigraph.engine.trace import Trace
@@ -86,6 +87,7 @@ def init(
     *,
     durability: Literal["full", "os"] = "full",
     memory: int = MEMORY_BUDGET,
+    save_from: int | None = LEAST_ROWS,
     actor: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     embedder: Embedder | None = None,
@@ -97,7 +99,7 @@ def init(
     store = GraphStore(place)
     ir, document = first_schema(source, store.ids.next())
     store = GraphStore.init(place, document, tables_of(Catalog.of(ir)), actor=actor)
-    return Graph(store, memory=memory, embedder=embedder, external_blobs=external_blobs)
+    return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs)
 
 
 def open(
@@ -106,14 +108,19 @@ def open(
     read_only: bool = False,
     durability: Literal["full", "os"] = "full",
     memory: int = MEMORY_BUDGET,
+    save_from: int | None = LEAST_ROWS,
     storage_options: Mapping[str, str] | None = None,
     embedder: Embedder | None = None,
     external_blobs: ExternalBlobs | None = None,
 ) -> Graph:
-    """An existing graph. Opening writes nothing. `external_blobs`: which URIs may be given for Blobs; unless told, none."""
+    """An existing graph. Opening writes nothing. `external_blobs`: which URIs may be given for Blobs; unless told, none.
+
+    What was made of a type of `save_from` entities or more (numbers, neighbours, terms, vectors) is saved for the next process;
+    None: nothing is saved, and nothing that was is used.
+    """
     place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
     store = GraphStore.open(place, read_only=read_only)
-    return Graph(store, memory=memory, embedder=embedder, external_blobs=external_blobs)
+    return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,7 @@ class Graph(PastMethods, LookingMethods):
         store: GraphStore,
         *,
         memory: int = MEMORY_BUDGET,
+        save_from: int | None = LEAST_ROWS,
         embedder: Embedder | None = None,
         external_blobs: ExternalBlobs | None = None,
     ) -> None:
@@ -157,7 +165,7 @@ class Graph(PastMethods, LookingMethods):
         self.external_blobs = external_blobs or ExternalBlobs.deny()
         """Which URIs may be given for Blobs."""
         self.reconciler = Reconciler(store)
-        self.workspace = Workspace(store, memory)
+        self.workspace = Workspace(store, memory, save_from)
         self.past = Past(self.workspace, self.view, self._catalog)
         self.branches = Branches(self)
         self.tags = Tags(self)

@@ -15,6 +15,7 @@ from omnigraph.engine.history.changes import KINDS, Kind
 from omnigraph.engine.memory import MemoryUse
 from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
 from omnigraph.engine.result import Result
+from omnigraph.engine.saved import SavedUse
 from omnigraph.engine.subgraph import SUBGRAPH_ROWS, Matched, Subgraph
 from omnigraph.engine.view import View, Workspace, table_key
 from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
@@ -134,6 +135,7 @@ class Stats:
     commit: str
     types: tuple[TypeStats, ...]
     memory: MemoryUse
+    saved: SavedUse
     prepared_queries: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,6 +154,12 @@ class Stats:
                 "hits": self.memory.hits,
                 "misses": self.memory.misses,
                 "evicted": self.memory.evicted,
+            },
+            "saved": {
+                "read": self.saved.read,
+                "written": self.saved.written,
+                "damaged": self.saved.damaged,
+                "reasons": list(self.saved.reasons),
             },
             "prepared_queries": self.prepared_queries,
         }
@@ -183,7 +191,8 @@ class LookingMethods(ABC):
             state = view.edges(edge.name).stored.state
             types.append(TypeStats(edge.name, "edge", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
         use = self.workspace.memory.use()
-        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, len(self._prepared))
+        saved = self.workspace.saved.use()
+        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, saved, len(self._prepared))
 
     def subgraph(
         self,

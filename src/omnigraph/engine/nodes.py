@@ -17,15 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import NodeType
-from omnigraph.engine.column import TEXT, Array, Column, FewTexts, Vec
-from omnigraph.engine.numbering import NOBODY, Numbering, Numbers, has_nobody
-from omnigraph.engine.saved import LEAST_ROWS, Saved
+from omnigraph.engine.column import TEXT, Column, FewTexts, Vec
+from omnigraph.engine.numbering import NOBODY, Mark, Numbering, Numbers, has_nobody
+from omnigraph.engine.saved import Arrays, Saved, State, arrays_to_texts, deleted_to_array, texts_to_arrays
 from omnigraph.engine.stored import Stored, fetch_cost
 from omnigraph.model.arrow import arrow_type
 from omnigraph.storage.rows import Piece, read_pieces
 
 _LOOKUPS = 1_000
 """Most ids looked up at once through the index."""
+
+_WORN = 4
+"""A numbering in which fewer than one id in so many is alive is not taken over: it would only ever grow."""
 
 
 @dataclass(frozen=True)
@@ -89,37 +92,63 @@ class Nodes:
                 self._rows = _rows(numbers)
                 self.stored.derived["rows"] = self._rows
                 self.stored.remember()
-                if self.count >= LEAST_ROWS:
+                if self._saved.worth(self.count):
                     self.save()
             return self._rows
 
+    # ── saved state ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
     def _take_saved(self) -> Rows | None:
         """Start from what another process saved: gives the rows of this pin, or remembers an older one to start from."""
-        if len(self.numbering):
+        if self.stored.is_extended(self._other_rows):
             return None
-        for folder in self._saved.folders(self.stored.location):
-            ids, order, numbers = folder.strings("ids"), folder.array("order"), folder.array("numbers")
-            if ids is None or order is None or numbers is None or len(ids) != len(order):
-                continue
-            if len(numbers) != sum(p.rows for p in folder.pieces) or folder.shares(self.stored.pieces) == 0:
-                continue
-            if self.numbering.start_from(folder.numbering[self.stored.location], ids, order):
-                other = self.stored if folder.pin == self.stored.pin else self.stored.other_pin(folder.pin, folder.pieces)
+        states = [state for state in self._saved.states(self.stored.location) if state.shares(self.stored.pieces) > 0]
+        exact = [state for state in states if state.is_of(self.stored.pin, self.stored.pieces)]
+        for state in exact or states:
+            numbers = self._taken(state)
+            other = self.stored if state in exact else None if numbers is None else self.stored.other_pin(state)
+            if numbers is not None and other is not None:
                 other.derived["rows"] = _rows(numbers)
                 other.remember()
                 return self.stored.derived.get("rows")
         return None
 
-    def save(self) -> None:
-        """Let the next process start from here. Also of few nodes: the edges of many refer to their numbers."""
+    def _taken(self, state: State) -> Numbers | None:
+        """The numbers of saved rows, if they are ours: from the numbering this one begins with, or now does."""
+        mark = state.origin.marks.get(self.stored.location)
+        if mark is None or (len(self.numbering) and not self.numbering.begins_with(mark)):
+            return None
+        if len(self.numbering) == 0 and mark.count > _WORN * max(self.count, 1):
+            return None
+        arrays = state.take({"ids.starts": "<i4", "ids.bytes": "|u1", "order": "<i8", "numbers": "<i8"})
+        if arrays is None:
+            return None
+        ids, order, numbers = arrays_to_texts(arrays["ids.starts"], arrays["ids.bytes"]), arrays["order"], arrays["numbers"]
+        if ids is None or not len(ids) == len(order) == mark.count or len(numbers) != state.origin.rows:
+            state.refuse("ids and numbers do not go together")
+            return None
+        if not _within(order, mark.count) or not _within(numbers, mark.count):
+            state.refuse("there are numbers of no id")
+            return None
+        return numbers if self.numbering.start_from(mark, ids, order) else None
+
+    def save(self, below: int = 0) -> None:
+        """Let the next process start from here, and from the ids of all numbers below one. Also of few nodes: the edges of many
+        refer to their numbers."""
         rows = self.load()
+        location, pieces = self.stored.location, self.stored.pieces
+        below = max(below, _more_than(rows.numbers))
 
-        def arrays() -> dict[str, Array | pa.StringArray]:
+        def make() -> tuple[Arrays, dict[str, Mark]]:
             ids, order = self.numbering.saved_form()
-            return {"ids": ids, "order": order, "numbers": rows.numbers}
+            arrays = {**texts_to_arrays("ids", ids), "order": order, "numbers": rows.numbers}
+            return {**arrays, **deleted_to_array(pieces, self.stored.deleted)}, {location: self.numbering.mark(len(ids))}
 
-        named = {self.stored.location: self.numbering.name}
-        self._saved.save(self.stored.location, self.stored.pin, self.stored.pieces, named, arrays, least=0)
+        def fits(state: State) -> bool:
+            mark = state.origin.marks.get(location)
+            return mark is not None and mark.count >= below and self.numbering.begins_with(mark)
+
+        self._saved.save(location, self.stored.pin, pieces, make, fits=fits)
 
     def _other_rows(self, other: Stored) -> Rows | None:
         found: Rows | None = other.derived.get("rows")
@@ -168,7 +197,7 @@ class Nodes:
 
     def _maps_saved(self) -> bool:
         """Whether all ids are in memory now because they were saved: mapping them takes no longer than a lookup. Asked before any
-        lookup, for a numbering that has begun cannot take over a saved one."""
+        lookup, for a numbering that has begun seldom begins like a saved one."""
         if not self._asked_saved:
             with self._lock:
                 self._asked_saved = True
@@ -256,6 +285,10 @@ class Located:
 def _rows(numbers: Numbers) -> Rows:
     in_order = len(numbers) == 0 or (numbers[0] == 0 and bool((np.diff(numbers) == 1).all()))
     return Rows(numbers, None if in_order else _inverse(numbers))
+
+
+def _more_than(numbers: Numbers) -> int:
+    return int(numbers.max()) + 1 if len(numbers) else 0
 
 
 def _within(numbers: Numbers, count: int) -> bool:

@@ -8,16 +8,21 @@ branch or pin the id was seen in. So everything built from numbers (adjacency, v
             └──── base ──────────┘  └─ late, in a dict ─┘    late ids move to the base when there are many
 
 Single ids are found in the base by binary search over its sorted order; many at once by Arrow's hash join.
+
+Two processes number the same ids, and may number them differently. So numbers mean something only together with the ids they were
+given to, in that order: a `Mark` is how many there are and the digest of all of them. Whatever is kept of numbers outside of this
+process names the mark of its numbering, and is of use to a numbering that begins with the same ids (`begins_with`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import RLock
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from xxhash import xxh3_128
 
 from omnigraph.engine.texts import FEW, Texts
 
@@ -25,6 +30,9 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 NOBODY = -1
 """The number of no node: an id nobody has, or the missing side of an optional match."""
+
+_MARKS = 64
+"""Marks that are remembered."""
 
 _FEW = 128
 _ASKED = 65_536
@@ -65,6 +73,14 @@ def distinct_count(numbers: Numbers) -> int:
     seen = np.zeros(top, np.bool_)
     seen[numbers] = True
     return int(np.count_nonzero(seen))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Which ids have the numbers below a count."""
+
+    count: int
+    digest: str
 
 
 class _Base:
@@ -116,17 +132,32 @@ class Numbering:
         """Ids of the base that were asked for one by one."""
         self._joined: pa.StringArray = _EMPTY
         self._lock = RLock()
-        self.name = uuid4().hex
-        """Says which numbers these are. A numbering that starts from a saved one has its name: what was numbered there has the
-        same number here."""
+        self._marks: dict[int, Mark] = {}
 
-    def start_from(self, name: str, ids: pa.StringArray, order: Numbers) -> bool:
-        """Take over a saved numbering, as long as nothing was numbered yet."""
+    def start_from(self, mark: Mark, ids: pa.StringArray, order: Numbers) -> bool:
+        """Take over a saved numbering, unless something was numbered already; whether this numbering begins with it now."""
         with self._lock:
-            if len(self):
-                return self.name == name
-            self._base, self.name = _Base(ids, order), name
-            return True
+            if not len(self):
+                self._base = _Base(ids, order)
+                self._marks = {mark.count: mark}
+                return True
+        return self.begins_with(mark)
+
+    def mark(self, count: int) -> Mark:
+        """What the numbers below a count are the numbers of."""
+        with self._lock:
+            found = self._marks.get(count)
+            if found is None:
+                ids = self._base.ids if count <= len(self._base.ids) else self.all()
+                if len(self._marks) >= _MARKS:
+                    self._marks = {}
+                found = self._marks[count] = Mark(count, _digest(ids.slice(0, count)))
+            return found
+
+    def begins_with(self, mark: Mark) -> bool:
+        """Whether the numbers below the count of a mark are those of the numbering the mark is of."""
+        with self._lock:
+            return 0 <= mark.count <= len(self) and self.mark(mark.count) == mark
 
     def saved_form(self) -> tuple[pa.StringArray, Numbers]:
         """Every id by number, and the numbers in the order of their ids."""
@@ -224,6 +255,18 @@ class Numbering:
     def _set_base(self, ids: pa.StringArray) -> None:
         self._base = _Base(ids)  # first: whoever finds no late id looks here next
         self._late, self._late_ids, self._joined = {}, [], _EMPTY
+
+
+def _digest(ids: pa.StringArray) -> str:
+    """A digest of texts in their order: of their lengths, and of their letters."""
+    digest = xxh3_128()
+    if len(ids):
+        _, offsets, letters = ids.buffers()
+        starts = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+        digest.update(np.diff(starts).tobytes())
+        if letters is not None:
+            digest.update(memoryview(letters)[starts[0] : starts[-1]])
+    return digest.hexdigest()
 
 
 def _few(known: int) -> int:

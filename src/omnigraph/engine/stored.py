@@ -7,13 +7,13 @@ pieces that both pins share are copied, deleted rows are left out (`omnigraph.st
     table.values("age", rows)    a few rows: from the kept column, else straight from the table
 
 Vectors are wide, and every search measures all of them: once read they are saved (`omnigraph.engine.saved`), and the next process
-maps them into memory.
+reads them from there.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
@@ -25,10 +25,11 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.column import Column
 from omnigraph.engine.memory import Key, Memory
-from omnigraph.engine.numbering import Numbers
-from omnigraph.engine.saved import LEAST_ROWS, Saved, arrays_to_vectors, vectors_to_arrays
+from omnigraph.engine.numbering import Mark, Numbers
+from omnigraph.engine.saved import Arrays, Saved, State, deleted_to_array, state_to_vectors, vectors_to_arrays
+from omnigraph.errors import StorageError
 from omnigraph.storage.changes import TableState
-from omnigraph.storage.rows import Piece, column_identity, found, offsets, pieces, read_pieces, take
+from omnigraph.storage.rows import Piece, column_identity, deleted, found, pieces, read_pieces, take
 from omnigraph.storage.tables import Table, Tables
 
 T = TypeVar("T")
@@ -90,6 +91,8 @@ class Stored:
         self._keys: dict[str, Key] = {}
         self.derived: dict[str, Any] = {}
         """What else was made of this pin and lives as long as it is remembered."""
+        self._deleted: Mapping[Piece, Numbers] = {}
+        """Which rows of pieces are deleted, where that was saved."""
 
     @property
     def location(self) -> str:
@@ -131,19 +134,26 @@ class Stored:
     def _read(self, name: str) -> Column:
         identity = column_identity(self.table, name)
         type_ = self.table.schema.field(name).type
-        wide = self.rows >= LEAST_ROWS and pa.types.is_fixed_size_list(type_)
-        if wide and (taken := self._take_saved(name, identity, type_)) is not None:
+        wide = self._saved.worth(self.rows) and _is_vectors(type_)
+
+        def same(other: Stored) -> Column | None:
+            return other._same_column(name, identity, type_)
+
+        if wide and not self.is_extended(same) and (taken := self._take_saved(name, identity, type_)) is not None:
             return taken
         parts = self.assembled(
-            lambda other: other._same_column(name, identity),
+            same,
             lambda column, start, rows: column.arrow.slice(start, rows),
             lambda part, kept: part.take(pa.array(kept)),
             lambda chosen: _whole(read_pieces(self.table, chosen, [name])[name]),
         )
         found = self._keep(name, Column(_joined(parts, type_), identity))
         if wide:
-            home = self._saved_column(identity)
-            self._saved.save(home, self.pin, self.pieces, {}, lambda: vectors_to_arrays(found.arrow))
+
+            def make() -> tuple[Arrays, dict[str, Mark]]:
+                return {**vectors_to_arrays(found.arrow), **deleted_to_array(self.pieces, self.deleted)}, {}
+
+            self._saved.save(self._saved_column(identity), self.pin, self.pieces, make, made_by=str(type_))
         return found
 
     def _keep(self, name: str, column: Column) -> Column:
@@ -156,33 +166,38 @@ class Stored:
 
     def _take_saved(self, name: str, identity: int, type_: pa.DataType) -> Column | None:
         """Start from the vectors another process saved: gives those of this pin, or remembers an older one to start from."""
-        for folder in self._saved.folders(self._saved_column(identity)):
-            vectors = arrays_to_vectors(folder.array, type_)
-            if vectors is None or len(vectors) != sum(p.rows for p in folder.pieces):
+        states = self._saved.states(self._saved_column(identity), str(type_))
+        for state in sorted(states, key=lambda s: not s.is_of(self.pin, self.pieces)):
+            vectors = state_to_vectors(state, type_) if state.shares(self.pieces) > 0 else None
+            if vectors is None:
                 continue
             column = Column(vectors, identity)
-            if folder.pin == self.pin:
+            if state.is_of(self.pin, self.pieces):
                 return self._keep(name, column)
-            if folder.shares(self.pieces) > 0:
-                self.other_pin(folder.pin, folder.pieces)._keep(name, column)
+            other = self.other_pin(state)
+            if other is not None:
+                other._keep(name, column)
                 return None
         return None
 
-    def other_pin(self, pin: int, known: tuple[Piece, ...]) -> Stored:
-        """The same table at another pin, of which it is known what it is made of."""
-        rows = sum(piece.rows for piece in known)
-        state = replace(self.state, pin=pin, rows=rows, fragments=len(known))
-        other = Stored(self._tables, state, self._memory, self._ancestors, self._saved)
-        other.__dict__["pieces"] = known
+    def other_pin(self, state: State) -> Stored | None:
+        """The same table at the pin of saved state, to be copied from. The pin itself may be gone: nothing is read of it."""
+        deleted = state.deleted()
+        if deleted is None:
+            return None
+        about = replace(self.state, pin=state.pin, rows=state.origin.rows, fragments=len(state.pieces), indexes=())
+        other = Stored(self._tables, about, self._memory, self._ancestors, self._saved)
+        other.__dict__["pieces"] = state.pieces
+        other._deleted = deleted
         return other
 
     def remember(self) -> None:
         """Let later pins of this table copy from this one."""
         self._ancestors.add(self)
 
-    def _same_column(self, name: str, identity: int) -> Column | None:
+    def _same_column(self, name: str, identity: int, type_: pa.DataType) -> Column | None:
         found: Column | None = self._memory.peek(self._key(name))
-        return found if found is not None and found.identity == identity else None
+        return found if found is not None and found.identity == identity and found.arrow.type == type_ else None
 
     def values(self, name: str, rows: Numbers) -> pa.Array | Column:
         """A column, or the values of a few rows of it in the order asked for, whichever is the cheaper way to have them."""
@@ -220,6 +235,10 @@ class Stored:
                 return self._extended(other, kept, slice_, keep, read)
         return [read(self.pieces)] if self.pieces else []
 
+    def is_extended(self, source: Callable[[Stored], object]) -> bool:
+        """Whether another pin in memory has something to copy from: then there is no need for what was saved."""
+        return any(source(other) is not None for other in self._ancestors.of(self))
+
     def _extended(
         self,
         other: Stored,
@@ -251,14 +270,36 @@ class Stored:
             if piece.holds_the_same_as(old):
                 parts.append(slice_(kept, start, old.rows))
                 continue
-            before, after = offsets(other.table, old), offsets(self.table, piece)
-            where = np.searchsorted(before, after)
-            if (where >= len(before)).any() or (before[where] != after).any():
-                unread.append(piece)  # rows that were deleted there live here: the other pin is younger
+            where = self._survivors(other, old, piece)
+            if where is None:
+                unread.append(piece)
                 continue
             parts.append(keep(slice_(kept, start, old.rows), where))
         read_waiting()
         return parts
+
+    def _survivors(self, other: Stored, old: Piece, piece: Piece) -> Numbers | None:
+        """Which rows of a piece, as another pin has it, are the rows of this one; None: it lacks some, or that cannot be told."""
+        try:
+            before = other.offsets(old)
+        except StorageError:  # the other pin was reclaimed
+            return None
+        after = self.offsets(piece)
+        where = np.searchsorted(before, after)
+        if (where >= len(before)).any() or (before[where] != after).any():
+            return None  # rows that were deleted there live here: the other pin is younger
+        return where
+
+    def deleted(self, piece: Piece) -> Numbers:
+        """Where in a piece the rows stand that are deleted."""
+        known = self._deleted.get(piece)
+        return deleted(self.table, piece) if known is None else known
+
+    def offsets(self, piece: Piece) -> Numbers:
+        """Where in a piece, as it was written, the rows stand that are not deleted."""
+        there = np.ones(piece.written, np.bool_)
+        there[self.deleted(piece)] = False
+        return np.flatnonzero(there)
 
     def positions(self, addresses: Numbers) -> Numbers:
         """Positions of rows from their addresses (piece number in the upper half, offset in the lower)."""
@@ -270,7 +311,7 @@ class Stored:
             if where.any():
                 inside = offset[where]
                 if piece.deletions is not None:
-                    inside = np.searchsorted(offsets(self.table, piece), inside)
+                    inside = np.searchsorted(self.offsets(piece), inside)
                 places[where] = start + inside
             start += piece.rows
         return places
@@ -281,6 +322,10 @@ class Stored:
         """Positions of the rows a filter keeps, found through an index if there is one, and some of their columns."""
         addresses, rows = found(self.table, columns, where, use_index=use_index)
         return self.positions(addresses) if positions else addresses, rows
+
+
+def _is_vectors(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_fixed_size_list(type_) and pa.types.is_float32(type_.value_type))
 
 
 def _whole(values: pa.ChunkedArray) -> pa.Array:

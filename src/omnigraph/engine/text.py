@@ -30,6 +30,9 @@ import Stemmer
 
 from omnigraph.engine.numbering import Numbers
 
+ANALYSIS: Final = f"1, PyStemmer {Stemmer.version()}, Unicode {unicodedata.unidata_version}"
+"""What decides which terms a text has: this module, the stemmer and the letters. Saved terms of another one are not used."""
+
 LONGEST_WORD: Final = 40
 """Words of more characters than this are not terms."""
 

@@ -13,9 +13,9 @@ from omnigraph.engine.edges import Edges
 from omnigraph.engine.memory import Memory
 from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.numbering import Numbering
-from omnigraph.engine.saved import Saved
+from omnigraph.engine.saved import LEAST_ROWS, Saved
 from omnigraph.engine.stored import Ancestors, Stored
-from omnigraph.storage.graph_store import GraphStore, Snapshot
+from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 
 
 def table_key(type_: NodeType | EdgeType) -> str:
@@ -31,11 +31,11 @@ def table_location(type_: NodeType | EdgeType) -> str:
 class Workspace:
     """What an open graph remembers between queries. Safe from any thread."""
 
-    def __init__(self, store: GraphStore, budget: int) -> None:
+    def __init__(self, store: GraphStore, budget: int, save_from: int | None = LEAST_ROWS) -> None:
         self.store = store
         self.memory = Memory(budget)
         self.ancestors = Ancestors()
-        self.saved = Saved(store.place, read_only=store.read_only)
+        self.saved = Saved(store.place, store.ref(MAIN).incarnation, read_only=store.read_only, least=save_from)
         self._numberings: dict[str, Numbering] = {}
         self._lock = Lock()
 
@@ -53,7 +53,9 @@ class Workspace:
         """The table of a type in a snapshot."""
         state = snapshot.tables[table_key(type_)]
         known = self.ancestors.known(state.location, state.pin)
-        return known or Stored(self.store.tables, state, self.memory, self.ancestors, self.saved)
+        if known is not None and known.state == state:
+            return known
+        return Stored(self.store.tables, state, self.memory, self.ancestors, self.saved)
 
 
 class View:

@@ -65,7 +65,7 @@ def pieces(table: Table) -> tuple[Piece, ...]:
         for fragment in table.dataset.get_fragments():
             about = fragment.metadata
             name = None if about.deletion_file is None else deletion_file(about)
-            files = tuple(file.path for file in about.files)
+            files = tuple(str(file.path) for file in about.files)
             found.append(Piece(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
     table.about["pieces"] = tuple(found)
     return tuple(found)

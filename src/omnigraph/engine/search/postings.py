@@ -18,8 +18,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.adjacency import all_below
 from omnigraph.engine.column import Array, Mask
-from omnigraph.engine.saved import Folder
+from omnigraph.engine.saved import State, arrays_to_texts, texts_to_arrays
 from omnigraph.engine.search.edits import Lexicon
 from omnigraph.engine.text import analysed
 
@@ -60,18 +61,38 @@ class Segment:
         return cls(found.terms, lengths, there, (found.tokens, np.repeat(np.arange(len(texts), dtype=np.int32), lengths)))
 
     @classmethod
-    def from_saved(cls, folder: Folder) -> Segment | None:
+    def from_saved(cls, state: State) -> Segment | None:
         """Terms that another process saved."""
-        terms = folder.strings("terms")
-        lengths, there, starts, owner = (folder.array(name) for name in ("lengths", "there", "starts", "owner"))
-        if terms is None or lengths is None or there is None or starts is None or owner is None:
+        arrays = state.take(
+            {
+                "terms.starts": "<i4",
+                "terms.bytes": "|u1",
+                "lengths": "<i4",
+                "there": "|b1",
+                "starts": "<i8",
+                "owner": "<i4",
+            }
+        )
+        if arrays is None:
             return None
-        if len(starts) != len(terms) + 1 or starts[-1] != len(owner) or len(lengths) != len(there):
+        terms = arrays_to_texts(arrays["terms.starts"], arrays["terms.bytes"])
+        lengths, there, starts, owner = (arrays[name] for name in ("lengths", "there", "starts", "owner"))
+        sound = (
+            terms is not None
+            and len(starts) == len(terms) + 1
+            and starts[0] == 0
+            and starts[-1] == len(owner)
+            and not bool((starts[1:] < starts[:-1]).any())
+            and len(lengths) == len(there) == state.origin.rows
+            and all_below(owner, len(lengths))
+        )
+        if not sound or terms is None:
+            state.refuse("terms and texts do not go together")
             return None
         known = dict(zip(terms.to_pylist(), range(len(terms)), strict=True))
         return cls(known, lengths, None if there.all() else there, by_term=(starts, owner))
 
-    def saved_form(self) -> dict[str, Array | pa.StringArray]:
+    def saved_form(self) -> dict[str, Array]:
         """What `from_saved` needs."""
         with self._lock:
             if self._sorted is None:
@@ -79,8 +100,8 @@ class Segment:
                 self._sorted = _by_term(*self._unsorted, len(self.terms))
             starts, owner = self._sorted
         there = np.ones(self.rows, np.bool_) if self.there is None else self.there
-        terms = pa.array(list(self.terms), pa.string())
-        return {"terms": terms, "lengths": self.lengths, "there": there, "starts": starts, "owner": owner}
+        terms = texts_to_arrays("terms", pa.array(list(self.terms), pa.string()))
+        return {**terms, "lengths": self.lengths, "there": there, "starts": starts, "owner": owner}
 
     @property
     def nbytes(self) -> int:

@@ -28,10 +28,10 @@ import numpy as np
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.memory import Key, Memory
 from omnigraph.engine.numbering import Numbers
-from omnigraph.engine.saved import LEAST_ROWS, Saved
+from omnigraph.engine.saved import Saved
 from omnigraph.engine.search.postings import Rows, Segment
 from omnigraph.engine.stored import Stored
-from omnigraph.engine.text import terms, words
+from omnigraph.engine.text import ANALYSIS, terms, words
 from omnigraph.storage.indexes import IndexKind
 from omnigraph.storage.rows import Piece, column_identity, offsets, read_pieces
 from omnigraph.storage.search import Words, full_text
@@ -347,22 +347,23 @@ class TextColumn:
 
     def _from_saved(self, stored: Stored) -> list[_Indexed]:
         """Segments that another process saved, of this pin or an older one."""
-        if stored.rows < LEAST_ROWS:
+        if not self._saved.worth(stored.rows):
             return []
         found = []
-        for folder in self._saved.folders(self._home):
-            segment = Segment.from_saved(folder) if folder.shares(stored.pieces) else None
-            if segment is not None and segment.rows == sum(piece.rows for piece in folder.pieces):
-                starts = np.cumsum([0, *(piece.rows for piece in folder.pieces)]).tolist()
-                held = (_Held(piece, start, None) for piece, start in zip(folder.pieces, starts, strict=False))
+        for state in self._saved.states(self._home, ANALYSIS):
+            usable = state.shares(stored.pieces) > 0 and all(piece.deletions is None for piece in state.pieces)
+            segment = Segment.from_saved(state) if usable else None
+            if segment is not None:
+                starts = np.cumsum([0, *(piece.rows for piece in state.pieces)]).tolist()
+                held = (_Held(piece, start, None) for piece, start in zip(state.pieces, starts, strict=False))
                 found.append(_Indexed(segment, tuple(held)))
         return found
 
     def _save(self, stored: Stored, indexed: _Indexed) -> None:
         """Let the next process start from here, unless rows were deleted: where they stood is not saved."""
         pieces = tuple(held.piece for held in indexed.held)
-        if all(held.offsets is None for held in indexed.held):
-            self._saved.save(self._home, stored.pin, pieces, {}, indexed.segment.saved_form)
+        if all(held.offsets is None for held in indexed.held) and self._saved.worth(sum(piece.rows for piece in pieces)):
+            self._saved.save(self._home, stored.pin, pieces, lambda: (indexed.segment.saved_form(), {}), made_by=ANALYSIS)
 
     def _assembled(self, stored: Stored) -> TextPin:
         pieces = stored.pieces

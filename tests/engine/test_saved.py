@@ -1,0 +1,249 @@
+"""What is saved beside the graph for the next process: found, extended, never needed, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.engine.friends import FRIENDS, SCHEMA, counted_reads, knows, people
+from tests.engine.graphs import add, delete, make_graph
+
+import omnigraph as og
+from omnigraph.catalog.logical import HopDirection
+
+
+def test_a_fresh_process_maps_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")}, save_from=1)
+    expected = graph.query(FRIENDS, traversal="csr").rows
+    graph.close()
+    again = og.open(graph.store.place.uri, save_from=1)
+    read = counted_reads(monkeypatch)
+    edges = again.view().edges("Knows")
+    assert edges.adjacency(HopDirection.OUT).neighbours.tolist() == [1, 2, 0, 4]
+    assert edges.adjacency(HopDirection.IN).neighbours.tolist() == [2, 0, 1, 3]
+    assert read == [], "no row was read"
+    assert again.query(FRIENDS, traversal="csr").rows == expected
+
+
+def test_saved_state_of_an_older_commit_is_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")}, save_from=1)
+    graph.query(FRIENDS, traversal="csr")
+    graph.close()
+    add(graph, {"Person": people("g"), "Knows": knows("ga", "ag")})
+    delete(graph, "Knows", ["eab"])
+    read = counted_reads(monkeypatch)
+    again = og.open(graph.store.place.uri, save_from=1)
+    ends = again.view().edges("Knows").ends()
+    assert sum(read) == 3, "one new node and two new edges"
+    assert len(ends.sources) == 5
+    assert (
+        again.query(FRIENDS, traversal="csr").rows
+        == og.open(graph.store.place.uri, save_from=1).query(FRIENDS, traversal="btree").rows
+    )
+
+
+def test_vectors_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = "node Doc { name: String @key  place: Vector(2)? }"
+    docs: list[dict[str, object]] = [{"name": "a", "place": [0.0, 1.0]}, {"name": "b"}, {"name": "c", "place": [3.0, 4.0]}]
+    graph = make_graph(tmp_path, schema, {"Doc": docs}, save_from=1)
+    near = "query q($v: Vector(2)) { match { $d: Doc } return { $d.name } order { nearest($d.place, $v) } limit 9 }"
+
+    def names(asked: og.Graph) -> list[str]:
+        return [row["d.name"] for row in asked.query(near, {"v": [3.0, 3.0]}).rows]
+
+    assert names(graph) == ["c", "a"]
+    graph.close()
+    read = counted_reads(monkeypatch)
+    assert names(og.open(graph.store.place.uri, save_from=1)) == ["c", "a"]
+    assert read == [], "no row was read"
+    add(graph, {"Doc": [{"name": "d", "place": [3.0, 3.0]}]})
+    delete(graph, "Doc", ["a"])
+    assert names(og.open(graph.store.place.uri, save_from=1)) == ["d", "c"]
+    assert sum(read) == 2, "the id and the vector of the new one"
+
+
+def test_what_a_killed_process_left_unfinished_goes(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"ab"), "Knows": knows("ab")}, save_from=1)
+    home = Path(graph.store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
+    old, young = home / "unfinished-old", home / "unfinished-young"
+    old.mkdir(parents=True)
+    young.mkdir()
+    os.utime(old, (0, 0))
+    graph.query(FRIENDS, traversal="csr")
+    graph.close()
+    assert not old.exists()
+    assert young.exists(), "somebody may be writing it"
+
+
+def test_terms_of_texts_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = "node Doc { name: String @key  text: String? }"
+    docs = [
+        {"name": "a", "text": "the wolf and the lamp"},
+        {"name": "b", "text": "one wolf among many other animals"},
+        {"name": "c"},
+        {"name": "d", "text": "plum"},
+    ]
+    graph = make_graph(tmp_path, schema, {"Doc": docs}, save_from=1)
+    best = (
+        "query q($q: String) { match { $d: Doc } return { $d.name, bm25($d.text, $q) as s } order { bm25($d.text, $q) } limit 9 }"
+    )
+    expected = graph.query(best, {"q": "wolf lamp"}).rows
+    assert [row["d.name"] for row in expected] == ["a", "b"]
+    graph.close()
+    read = counted_reads(monkeypatch)
+    monkeypatch.setattr("omnigraph.engine.search.postings.analysed", lambda texts: pytest.fail("analysed again"))
+    assert og.open(graph.store.place.uri, save_from=1).query(best, {"q": "wolf lamp"}).rows == expected
+    monkeypatch.undo()
+    add(graph, {"Doc": [{"name": "e", "text": "lamp"}]})
+    delete(graph, "Doc", ["b"])
+    fresh = og.open(graph.store.place.uri, save_from=1).query(best, {"q": "wolf lamp"}).rows
+    assert fresh == graph.query(best, {"q": "wolf lamp"}).rows
+    assert {row["d.name"] for row in fresh} == {"a", "e"}
+    assert sum(read) == 0
+
+
+@pytest.mark.parametrize("damage", ["remove", "truncate", "scramble", "half"])
+def test_saved_state_is_never_needed(damage: str, tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")}, save_from=1)
+    expected = graph.query(FRIENDS, traversal="csr").rows
+    graph.close()
+    cache = Path(graph.store.place.uri) / "__cache"
+    files = [f for f in cache.rglob("*") if f.is_file()]
+    assert files
+    if damage == "remove":
+        shutil.rmtree(cache)
+    for file in files if damage in ("truncate", "scramble") else files[::2] if damage == "half" else []:
+        if damage == "half":
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[:40] if damage == "truncate" else b"\x00nonsense")
+    assert og.open(graph.store.place.uri, save_from=1).query(FRIENDS, traversal="csr").rows == expected
+
+
+def test_what_cannot_be_saved_is_told_and_fails_nothing(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
+    (Path(graph.store.place.uri) / "__cache").write_text("in the way")
+    assert len(graph.query(FRIENDS, traversal="csr").rows) == 1
+    graph.close()
+    assert any("not saved" in reason for reason in graph.stats().saved.reasons)
+
+
+def everything(folder: Path) -> dict[str, tuple[int, int]]:
+    return {str(f): (f.stat().st_mtime_ns, f.stat().st_size) for f in sorted([folder, *folder.rglob("*")])}
+
+
+def test_a_read_only_graph_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
+    folder = Path(graph.store.place.uri)
+    before = everything(folder)
+    reader = og.open(folder, read_only=True, save_from=1)
+    expected = reader.query(FRIENDS, traversal="csr").rows
+    reader.close()
+    assert everything(folder) == before
+    assert reader.stats().saved.written == 2
+    again = og.open(folder, read_only=True, save_from=1)
+    assert again.query(FRIENDS, traversal="csr").rows == expected
+    assert again.stats().saved.read == 2, "from the folder of the user"
+    assert everything(folder) == before
+
+
+def test_a_graph_that_is_created_again_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for names, read_only in (("abcdef", True), ("fedcba", True), ("abcdef", False), ("fedcba", False)):
+        graph = make_graph(tmp_path, SCHEMA, {"Person": people(*names), "Knows": knows(names[:2], names[1:3])}, save_from=1)
+        folder = Path(graph.store.place.uri)
+        if (tmp_path / "old").exists():
+            shutil.copytree(tmp_path / "old", folder / "__cache", dirs_exist_ok=True)
+        asked = og.open(folder, read_only=read_only, save_from=1)
+        found = [(row["p.name"], row["f.name"]) for row in asked.query(FRIENDS, traversal="csr").rows]
+        assert found == sorted([(names[0], names[1]), (names[1], names[2])])
+        asked.close()
+        assert asked.stats().saved.read == 0
+        if not read_only:
+            shutil.copytree(folder / "__cache", tmp_path / "old", dirs_exist_ok=True)
+        shutil.rmtree(folder)
+
+
+def test_without_saving_nothing_is_written_and_nothing_is_used(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
+    expected = graph.query(FRIENDS, traversal="csr").rows
+    graph.close()
+    folder = Path(graph.store.place.uri)
+    before = everything(folder)
+    bare = og.open(folder, save_from=None)
+    assert bare.query(FRIENDS, traversal="csr").rows == expected
+    bare.close()
+    assert (bare.stats().saved.read, bare.stats().saved.written) == (0, 0)
+    assert everything(folder) == before
+
+
+def test_a_link_in_the_place_of_the_cache_is_not_followed(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (Path(graph.store.place.uri) / "__cache").symlink_to(outside)
+    assert len(graph.query(FRIENDS, traversal="csr").rows) == 1
+    graph.close()
+    assert not list(outside.iterdir())
+    assert any("is a link" in reason for reason in graph.stats().saved.reasons)
+
+
+def test_what_an_older_omnigraph_saved_goes(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
+    home = Path(graph.store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
+    (home / "17").mkdir(parents=True)
+    (home / "17" / "about.json").write_text('{"version": 1, "pin": 17, "numbering": {}, "pieces": []}')
+    assert len(graph.query(FRIENDS, traversal="csr").rows) == 1
+    graph.close()
+    assert not (home / "17").exists()
+    assert graph.stats().saved.damaged == 0
+
+
+def test_saved_state_of_a_reclaimed_commit_is_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was deleted then is saved with it: the deletion files and the version itself are gone."""
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de", "ef")}, save_from=1)
+    delete(graph, "Knows", ["eca"])
+    graph.query(FRIENDS, traversal="csr")
+    graph.close()
+    delete(graph, "Knows", ["ebc"])
+    add(graph, {"Knows": knows("fa")})
+    old = graph.view().edges("Knows").stored
+    location = Path(graph.store.place.uri) / old.location
+    current = {piece.deletions for piece in old.pieces}
+    gone = [f for f in (location / "_deletions").iterdir() if f"_deletions/{f.name}" not in current]
+    assert gone
+    for file in gone:
+        file.unlink()
+    again = og.open(graph.store.place.uri, save_from=1)
+    read = counted_reads(monkeypatch)
+    found = [row["p.name"] + row["f.name"] for row in again.query(FRIENDS, traversal="csr").rows]
+    assert found == ["ab", "de", "ef", "fa"]
+    assert sum(read) < 6 + 4, "most was saved"
+    assert again.stats().saved.damaged == 0
+
+
+def test_the_same_pin_remembered_from_a_file_is_no_stand_in_for_the_real_one(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")}, save_from=1)
+    first = graph.view().snapshot.commit
+    graph.query(FRIENDS, traversal="csr")
+    graph.close()
+    add(graph, {"Knows": knows("fa")})
+    again = og.open(graph.store.place.uri, save_from=1)
+    again.query(FRIENDS, traversal="csr")
+    past = again.view(at=first)
+    assert past.edges("Knows").stored.state == graph.view(at=first).edges("Knows").stored.state
+    assert len(again.query(FRIENDS, at=first).rows) == 4
+
+
+def test_a_numbering_of_the_dead_is_not_taken_over(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdefghijkl"), "Knows": knows("ab")}, save_from=1)
+    graph.query(FRIENDS, traversal="csr")
+    delete(graph, "Person", list("cdefghijkl"))
+    graph.query(FRIENDS, traversal="csr")
+    graph.close()
+    again = og.open(graph.store.place.uri, save_from=1)
+    assert [row["f.name"] for row in again.query(FRIENDS, traversal="csr").rows] == ["b"]
+    assert len(again.view().nodes("Person").numbering) == 2
