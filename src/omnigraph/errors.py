@@ -24,6 +24,7 @@
     ├── ConflictError               somebody else got there first
     │   ├── KeyConflict             key_conflict            an entity with this id exists; `.violations` lists them
     │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
+    │   ├── StalledWrite            stalled_write           it stood still until cleanup removed its files
     │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
     │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
     ├── BlobUnavailable             blob_unavailable        a URI that is allowed leads to nothing that can be read now
@@ -268,6 +269,14 @@ class ReadSetChanged(ConflictError):
     code = "read_set_changed"
     retryable = True
     default_hint = "Read again and retry."
+
+
+class StalledWrite(ConflictError):
+    """The write stood still for so long that cleanup removed its files. Nothing was published."""
+
+    code = "stalled_write"
+    retryable = True
+    default_hint = "Write it again."
 
 
 class PreconditionFailed(ConflictError):

@@ -249,10 +249,10 @@ def _reclaim(store: GraphStore) -> None:
 def _revert(store: GraphStore) -> None:
     """An old commit is held while its pins are published again."""
     now, old = store.snapshot(), store.tags()[0].commit
-    with store.in_flight(old) as lease:
+    with store.in_flight(old):
         target = store.snapshot_at(old).tables[PEOPLE]
         replacement = Replacement(PEOPLE, now.tables[PEOPLE].pin, Applied(target, 0, 0, (), (), ()))
-        store.publish(MAIN, PublishPlan(OpClass.LOGICAL, "revert", now.commit, replacements=(replacement,), lease=lease))
+        store.publish(MAIN, PublishPlan(OpClass.LOGICAL, "revert", now.commit, replacements=(replacement,)))
 
 
 OPERATIONS: Mapping[str, Operation] = {

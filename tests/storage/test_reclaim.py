@@ -204,7 +204,7 @@ def test_a_dry_run_changes_nothing_and_reports_the_same(graph: AgingGraph) -> No
     assert graph.files() == before
     done = graph.reclaim(keep=1)
     assert replace(done, dry_run=True) == announced
-    assert done.files_removed == len(before) - len({f for f in graph.files() if not f.startswith(FOLDER)})
+    assert done.files_removed == len(before - graph.files())
     assert graph.reclaim(keep=1).files_removed == 0, "there is nothing left to do"
 
 
@@ -425,7 +425,7 @@ def test_old_versions_of_a_manifest_are_pruned(graph: AgingGraph) -> None:
     graph.pass_time()
     folder = graph.root / "__manifest" / graph.store.ref(MAIN).incarnation
     graph.reclaim()
-    assert len(list((folder / "_versions").glob("*.manifest"))) == 1
+    assert len(list((folder / "_versions").glob("*.manifest"))) == 2, "the newest, and the one that fenced it"
     assert len(list((folder / "data").iterdir())) <= 4
     for store in (other, graph.store, graph.reopened()):
         assert len(store.commits()) == len(content(store)) + 1

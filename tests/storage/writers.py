@@ -9,12 +9,16 @@ talking, and nothing sleeps.
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests import children
+from tests.storage.aging import MovedClock
 from tests.storage.graphs import DOCUMENT, PEOPLE, TABLES, insert, place, rows
 
 from omnigraph.errors import GraphError
@@ -24,6 +28,7 @@ from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.place import Place
 from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.reclaim import reclaim
 
 Options = Mapping[str, object]
 
@@ -48,6 +53,16 @@ class Writer:
         """Wait until it says so."""
         said = self._end.recv()
         assert said == word, f"the writer said `{said}`, not `{word}`"
+
+    def stop(self) -> None:
+        """Stop the whole process, wherever it is."""
+        assert self._child.pid is not None
+        os.kill(self._child.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a stopped process run."""
+        assert self._child.pid is not None
+        os.kill(self._child.pid, signal.SIGCONT)
 
     def go(self) -> None:
         """Let it go on."""
@@ -127,9 +142,28 @@ def _delete_branch(store: GraphStore, options: Options, test: Connection) -> Cal
     return lambda: store.delete_branch(str(options["name"]))
 
 
+def _stored(store: GraphStore, options: Options, test: Connection) -> Callable[[], object]:
+    """An insert whose rows are in a file before it is published."""
+    branch, key = str(options.get("branch", MAIN)), str(options["key"])
+    snapshot = store.snapshot(branch)
+    written = store.tables.open(snapshot.tables[PEOPLE]).store(rows(**{key: 1}))
+    plan = PublishPlan(OpClass.LOGICAL, "insert", snapshot.commit, (PlannedChange(PEOPLE, Append(written, (key,))),))
+    return lambda: store.publish(branch, plan).id
+
+
+def _reclaim(store: GraphStore, options: Options, test: Connection) -> Callable[[], object]:
+    """A reclaim by somebody whose clock is some hours ahead."""
+    clock = MovedClock()
+    clock.pass_time(timedelta(hours=float(str(options.get("ahead", 0)))))
+    cleaner = GraphStore.open(store.place, clock=clock)
+    return lambda: reclaim(cleaner, keep=1, older_than=None, dry_run=False).files_removed
+
+
 WORK: Mapping[str, Callable[[GraphStore, Options, Connection], Callable[[], object]]] = {
     "commits": _commits,
     "insert": _insert,
+    "stored insert": _stored,
+    "reclaim": _reclaim,
     "until refused": _until_refused,
     "create branch": _create_branch,
     "delete branch": _delete_branch,

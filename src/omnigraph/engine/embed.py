@@ -38,7 +38,6 @@ from omnigraph.engine.write.fill import looked_at
 from omnigraph.errors import HistoryReclaimed, ReadSetChanged, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.storage.changes import WrittenRows
-from omnigraph.storage.leases import Held
 from omnigraph.storage.rows import images, pieces, scan_images, scan_without
 from omnigraph.storage.work import PinnedTable, Run, cut
 
@@ -180,14 +179,14 @@ class _Job:
     def run_property(self, type_: NodeType | EdgeType, prop: Property) -> EmbeddedProperty:
         asked = 0
         files: list[str] = []
-        with self.workspace.store.in_flight() as lease:
+        with self.workspace.store.in_flight():
             for attempt in range(ATTEMPTS):
                 view = self._view()
                 done = self.run(embed_part, self._parts(view, type_, prop))
                 asked += sum(part.asked for part in done)
                 files += [file for part in done for file in part.files]
                 try:
-                    entities, made = self._committed(view, type_, prop, done, lease)
+                    entities, made = self._committed(view, type_, prop, done)
                 except ReadSetChanged:
                     if attempt + 1 == ATTEMPTS:
                         raise
@@ -231,7 +230,7 @@ class _Job:
         return found
 
     def _committed(
-        self, view: View, type_: NodeType | EdgeType, prop: Property, done: Sequence[PartDone], lease: Held
+        self, view: View, type_: NodeType | EdgeType, prop: Property, done: Sequence[PartDone]
     ) -> tuple[int, str | None]:
         parts = [part for part in done if part.written is not None]
         if not parts:
@@ -242,12 +241,12 @@ class _Job:
             tuple(f for w in written for f in w.fragments),
             sum(w.rows for w in written),
             tuple(f for w in written for f in w.unsynced),
-            min(w.since for w in written),
+            min(w.fence for w in written),
         )
         delta = Delta(type_, kept, written=together)
         mark = f"{_mark(type_, prop)}{self.workspace.store.ids.next()}"
         message = f"{type_.name}.{prop.name} by {self.embedder.model}"
-        intent = Intent("embed", self.actor, message, strict=frozenset({delta.key}), lease=lease, mark=mark)
+        intent = Intent("embed", self.actor, message, strict=frozenset({delta.key}), mark=mark)
         made = commit(self.workspace, view, self.branch, ChangeSet([delta]), intent)
         return kept.num_rows, None if made is None else made.id
 

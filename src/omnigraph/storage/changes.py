@@ -12,7 +12,6 @@ without writing its rows again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,8 +40,8 @@ class WrittenRows:
     rows: int
     unsynced: tuple[str, ...]
     """Small files, as paths below the place: the publisher syncs those of a whole group at once. Large ones are synced."""
-    since: float = field(default_factory=lambda: time.time(), compare=False)
-    """When the first of them was begun, in seconds since the epoch."""
+    fence: int = field(default=0, compare=False)
+    """The newest fence that was known before the first of them was begun (`doomed`)."""
     unstored: UnstoredRows | None = field(default=None, compare=False)
     """Few rows that are in no file yet. The publisher stores those of a whole group in one."""
 
@@ -149,5 +148,5 @@ class Applied:
     fragments_added: tuple[int, ...]
     fragments_removed: tuple[int, ...]
     files: tuple[str, ...]
-    since: float = field(default_factory=lambda: time.time(), compare=False)
-    """When the first of them was begun, in seconds since the epoch."""
+    fence: int = field(default=0, compare=False)
+    """The newest fence that was known before the first of them was begun (`doomed`)."""

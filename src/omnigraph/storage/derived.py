@@ -46,7 +46,7 @@ def outcome(
         tuple(sorted(new - old)),
         tuple(sorted(old - new)),
         moved,
-        before.since,
+        before.fence,
     )
 
 
@@ -60,5 +60,5 @@ def then(first: Applied, second: Applied) -> Applied:
         tuple(sorted((came - went) | set(second.fragments_added))),
         tuple(sorted(set(first.fragments_removed) | (went - came))),
         (*first.files, *second.files),
-        min(first.since, second.since),
+        min(first.fence, second.fence),
     )

@@ -38,6 +38,7 @@ class Call(Enum):
     STAMP = "change the format of a manifest"
     PROMOTE = "move a table's own head"
     SYNC = "sync files and folders to disk"
+    DOOM = "put or correct the list of files that are to be deleted"
     RECLAIM = "delete unreachable files"
 
 

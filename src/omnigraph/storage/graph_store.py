@@ -21,9 +21,10 @@ from threading import Lock
 import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageError
+from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, StalledWrite, UsageError
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.doomed import require_kept
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.leases import Held, give_back, holding, lasting
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
@@ -194,7 +195,9 @@ class GraphStore:
         if not self._tag_gives_way(name):
             self.place.remove(ref_path(name), said)
             raise taken(name, "tag")
-        if not is_head:  # a head cannot be reclaimed while a branch is made of it, an older commit can
+        if is_head:
+            self._still_a_head(parent, state, (ref_path(name), said))
+        else:
             self._still_there(parent, state.head.commit, state.head.seq, undo=(ref_path(name), said))
         return ref
 
@@ -241,6 +244,24 @@ class GraphStore:
             if undo is not None:
                 self.place.remove(*undo)
             raise HistoryReclaimed(f"commit {commit} was reclaimed")
+
+    def _still_a_head(self, owner: Ref, copied: ManifestState, undo: tuple[str, bytes]) -> None:
+        """Refuse a head that was copied so long ago that it was reclaimed. Asked after the copy has a name, which is then undone.
+
+        A reclaim that did not see the name fenced the branch, or found it deleted, before that.
+        """
+        try:
+            now = self._manifest(owner.incarnation).load()
+            if now.version == copied.version or (now.head.fence == copied.head.fence and not now.head.sealed):
+                return
+        except NotFound:
+            pass
+        self._still_there(owner, copied.head.commit, copied.head.seq, undo=undo)
+        try:
+            require_kept(self.place, self.tables, [(None, state) for state in copied.tables.values()])
+        except StalledWrite:
+            self.place.remove(*undo)
+            raise HistoryReclaimed(f"commit {copied.head.commit} was reclaimed while a branch was made of it") from None
 
     def delete_branch(self, name: str, *, actor: str | None = None) -> None:
         """Seal a branch and forget its name. A writer that comes too late is told, never silently ignored."""

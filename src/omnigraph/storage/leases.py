@@ -20,8 +20,8 @@ lease of a fixed length instead (`lasting`).
 
 Reclaim looks for leases before it looks for anything else. A lease that appears later began later, and so did its files.
 
-A writer without a lease is refused by the publisher when its files come near the grace period (`STALE`): they may be gone, and a
-commit that names files which are gone must not be. With a lease it is refused if the lease could not be renewed in time.
+Leases and the grace period are a courtesy, so that those who are slow and alive are not hurt. They rest on clocks and on
+processes that are not stopped. What does not, and keeps a commit from naming files that are gone, is the fence (`doomed`).
 
 A lease for a commit is put *before* it is asked whether the commit was reclaimed, as a tag is; see `reclaimed`.
 """
@@ -45,10 +45,7 @@ from omnigraph.storage.refs import Ref
 FOLDER: Final = "__inflight"
 
 GRACE: Final = timedelta(hours=1)
-"""Longer than a write without a lease may take: files and heads younger than this are never touched by reclaim."""
-
-STALE: Final = GRACE * 0.75
-"""Files older than this are not published without a lease; a lease not renewed for as long is lost. The rest is for clocks."""
+"""How long a write without a lease may take: files and heads younger than this are not touched by reclaim."""
 
 RENEWED: Final = GRACE / 6
 """How often a lease is renewed."""
@@ -74,10 +71,6 @@ class Held:
     lease: Lease
     failure: GraphError | None = field(default=None)
     """Why it could not be renewed the last time, or given back."""
-
-    def covers(self, since: float, now: float) -> bool:
-        """Whether files written since a moment are safe now."""
-        return self.lease.since <= since and now <= self.lease.until - (GRACE - STALE).total_seconds()
 
 
 @contextmanager
@@ -118,7 +111,7 @@ def _renew(place: Place, held: Held, done: Event) -> None:
         renewed = replace(held.lease, until=time.time() + GRACE.total_seconds())
         try:
             place.put(held.path, msgspec.json.encode(renewed))
-        except GraphError as error:  # tried again; if it goes on failing, the publisher refuses what the lease was for
+        except GraphError as error:  # tried again; if it goes on failing, the fence decides
             held.failure = error
         else:
             held.lease, held.failure = renewed, None

@@ -9,7 +9,9 @@ It is a small Lance dataset, one per branch. Its rows are of four kinds, and eac
 
 Rows live in fragments. The youngest fragment is the *tail*: head, states, and the newest commits (at most `TAIL_COMMITS`). A
 publish is one Lance `Update` that removes the tail and adds a new one. Two publishers that read the same tail both want to
-remove it, so exactly one succeeds: a strict compare-and-swap, whatever the store.
+remove it, so exactly one succeeds: a strict compare-and-swap, whatever the store. It stays strict when versions are pruned. Lance
+compares a swap with those versions after the one it was made on that *are still there*, and the one that removed the same tail
+may not be. So every swap also removes a fragment that never was (`ANCHOR`): any two of them want the same.
 
     fragment 0   packed: commits 0…63, checkpoint 63
     fragment 9   packed: commits 64…127, checkpoint 127
@@ -30,7 +32,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import lance
 import msgspec
@@ -46,13 +48,22 @@ from omnigraph.storage import format as formats
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
 from omnigraph.storage.fragments import plain
-from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lance_errors import LostRace, translated
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.names import DATA, VERSIONS, version_file
 from omnigraph.storage.place import Place
 
 TAIL_COMMITS = 64
 """Most commits in the tail."""
+
+ANCHOR: Final = (1 << 32) - 2
+"""Number of a fragment that is in no manifest, and that every swap removes."""
+
+LONG_SWAP: Final = 10.0
+"""Seconds after which a swap on an object store is looked at again. On a disk each is: there it costs nothing."""
+
+FENCE_FAILURES: Final = 2
+"""How often a swap that makes no commit is tried again when its outcome is unclear."""
 
 PATIENCE = 0.1
 """Seconds to wait for a swap of this process rather than read what it wrote."""
@@ -82,6 +93,8 @@ class Head:
     schema: str
     sealed: bool = False
     """The branch was deleted: no further commit may follow."""
+    fence: int = 0
+    """The newest reclaim whose list everybody who goes on from here has to respect: see `doomed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,11 @@ class ManifestState:
     packed: tuple[tuple[int, int], ...] = field(default=())
     """(fragment, rows) of every packed fragment."""
 
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was ever published to it: it says what was copied from its parent."""
+        return self.version == 1
+
     def after(self, commit: Commit, *, sealed: bool = False) -> ManifestState:
         """The state with one more commit."""
         tables = dict(self.tables)
@@ -124,9 +142,8 @@ class ManifestState:
                 tables.pop(change.table, None)
             else:
                 tables[change.table] = change.after
-        return replace(
-            self, head=Head(commit.id, commit.seq, commit.schema, sealed), tables=tables, recent=(*self.recent, commit)
-        )
+        head = Head(commit.id, commit.seq, commit.schema, sealed, self.head.fence)
+        return replace(self, head=head, tables=tables, recent=(*self.recent, commit))
 
 
 def undo(tables: Mapping[str, TableState], commits: Iterable[Commit]) -> dict[str, TableState]:
@@ -249,6 +266,7 @@ class Manifest:
         heads = _bodies(rows, "head", Head)
         if len(heads) != 1:
             raise StorageError(f"the manifest {self.location} is damaged: its newest fragment has {len(heads)} heads")
+        self.place.see_fence(heads[0].fence)
         states = _bodies(rows, "state", TableState)
         commits = sorted(_bodies(rows, "commit", Commit), key=lambda c: c.seq)
         packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
@@ -348,6 +366,42 @@ class Manifest:
 
         `files` are what the new commits rest on. They are synced together with the new tail, before anybody can see it.
         """
+        try:
+            with translated(f"write the manifest {self.location}"):
+                dataset, fragments, removed, bodies = self._write_tail(expected, desired, new, carried)
+        except NotFound as gone:  # what was read is so old that it was pruned: somebody else has replaced it
+            raise LostRace(str(gone)) from gone
+        self.place.sync((*files, *(f"{self.location}/{DATA}/{file.path}" for f in fragments for file in f.files)))
+        operation = Op.Update(
+            removed_fragment_ids=[*removed, ANCHOR],
+            updated_fragments=[],
+            new_fragments=fragments,
+            fields_modified=[f.id() for f in dataset.lance_schema.fields()],
+        )
+        with self._swapping:
+            begun = _running()
+            with translated(f"publish to {self.location}"):
+                published = self.place.effects.run(
+                    Call.PUBLISH,
+                    lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
+                )
+            if self.place.is_local or _running() - begun > LONG_SWAP:
+                self._require_in_time(expected.version)
+            sizes = {f.fragment_id: f.physical_rows for f in published.get_fragments()}
+            tail = max(sizes)
+            packed = tuple((number, size) for number, size in sizes.items() if number != tail)
+            with self._lock:
+                self._dataset = published
+                recent = tuple(c for c, _ in bodies)
+                self._state = replace(desired, version=published.version, tail=tail, recent=recent, packed=packed)
+                self._bodies = {c.id: (c, body) for c, body in bodies}
+        self.place.see_fence(desired.head.fence)
+        self.place.sync([f"{self.location}/{version_file(published.version)}"])
+
+    def _write_tail(
+        self, expected: ManifestState, desired: ManifestState, new: SchemaDocument | None, carried: Sequence[Commit]
+    ) -> tuple[LanceDataset, list[FragmentMetadata], list[int], list[tuple[Commit, bytes]]]:
+        """The version to swap on, new fragments, numbers of those that go, and the commits of the new tail, with their bodies."""
         dataset = self._dataset
         if dataset is None or dataset.version != expected.version:
             dataset = lance.dataset(
@@ -372,33 +426,39 @@ class Manifest:
             fresh.append(rows)
         bodies = [(c, self._body(c)) for c in kept]
         fresh.append(_tail_rows(desired.head, desired.tables, bodies))
-        with translated(f"write the manifest {self.location}"):
-            fragments = self.place.effects.run(Call.WRITE_MANIFEST, lambda: _write(fresh, dataset))
-        self.place.sync((*files, *(f"{self.location}/{DATA}/{file.path}" for f in fragments for file in f.files)))
-        operation = Op.Update(
-            removed_fragment_ids=removed,
-            updated_fragments=[],
-            new_fragments=fragments,
-            fields_modified=[f.id() for f in dataset.lance_schema.fields()],
-        )
-        with self._swapping:
-            with translated(f"publish to {self.location}"):
-                published = self.place.effects.run(
-                    Call.PUBLISH,
-                    lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
-                )
-            sizes = {f.fragment_id: f.physical_rows for f in published.get_fragments()}
-            tail = max(sizes)
-            packed = tuple((number, size) for number, size in sizes.items() if number != tail)
-            with self._lock:
-                self._dataset = published
-                self._state = replace(desired, version=published.version, tail=tail, recent=kept, packed=packed)
-                self._bodies = {c.id: (c, body) for c, body in bodies}
-        self.place.sync([f"{self.location}/{version_file(published.version)}"])
+        fragments = self.place.effects.run(Call.WRITE_MANIFEST, lambda: _write(fresh, dataset))
+        return dataset, fragments, removed, bodies
+
+    def _require_in_time(self, version: int) -> None:
+        """Refuse to call a swap done that was made on a version which is gone: somebody may have swapped and pruned meanwhile.
+
+        Lance takes the next number that is free. To one that stood still in the middle of its swap, a number that was used and
+        pruned looks free, and what it puts there is before the newest version: nobody would ever see it. Versions are pruned
+        oldest first, so where the one before a swap is still there, the number after it was never used.
+        """
+        file = f"{self.location}/{version_file(version)}"
+        if not self.place.exists(file):
+            raise StorageError(f"the outcome of a swap in {self.location} is unclear: it took so long that {file} was pruned")
 
     def _body(self, commit: Commit) -> bytes:
         known = self._bodies.get(commit.id)
         return known[1] if known is not None and known[0] is commit else msgspec.json.encode(commit)
+
+    def fence(self, number: int) -> None:
+        """Put the number of a reclaim into the head: whoever publishes after that knows of it. No commit is made.
+
+        A manifest that was never swapped needs none: whoever swaps it first looks for the newest number himself.
+        """
+        failures = 0
+        while not ((state := self.load()).is_first or state.head.sealed or state.head.fence >= number):
+            try:
+                self.publish(state, replace(state, head=replace(state.head, fence=number)), None, ())
+            except LostRace:
+                continue
+            except StorageError:  # perhaps it went through: looking tells
+                failures += 1
+                if failures > FENCE_FAILURES:
+                    raise
 
     def make_durable(self) -> None:
         """Sync all of it: after a swap whose outcome was unclear, nobody knows what was."""
@@ -418,6 +478,11 @@ class Manifest:
             rows = pa.concat_tables([fragment.to_table(), rows])
             merged.append(number)
         return merged, rows
+
+
+def _running() -> float:
+    """Seconds for which this machine has been running, those asleep included where the system tells."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def _write(tables: Sequence[pa.Table], dataset: LanceDataset) -> list[FragmentMetadata]:

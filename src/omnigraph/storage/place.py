@@ -105,7 +105,7 @@ class Place:
 
     # ── objects ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put_new(self, path: str, data: bytes, removed: StoredObject | None = None) -> None:
+    def put_new(self, path: str, data: bytes, removed: StoredObject | None = None, call: Call = Call.PUT_NEW) -> None:
         """Create an object; `AlreadyExists` if there is one. Exactly one of several callers wins.
 
         `removed` is what a listing said of one of that name that was removed: knowing it saves two requests.
@@ -132,15 +132,15 @@ class Place:
                 put_over(found["e_tag"])
 
         with translated(f"put {path}"):
-            self.effects.run(Call.PUT_NEW, put)
+            self.effects.run(call, put)
         self.sync([path])
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, call: Call = Call.PUT) -> None:
         """Create an object, or replace one that nobody else writes."""
         import obstore
 
         with translated(f"put {path}"):
-            self.effects.run(Call.PUT, lambda: obstore.put(self._store(), path, data))
+            self.effects.run(call, lambda: obstore.put(self._store(), path, data))
 
     def put_unseen(self, path: str, data: bytes, call: Call) -> None:
         """Create an object under a name that nobody knows yet. It is synced by whoever makes the name known."""
@@ -159,6 +159,18 @@ class Place:
 
         with translated(f"put {path}"):
             self.effects.run(call, put)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is an object of this name."""
+        import obstore
+
+        if self.is_local:
+            return os.path.lexists(self.child(path))
+        with translated(f"look for {path}"):
+            try:
+                return obstore.head(self._store(), path)["size"] > 0
+            except FileNotFoundError:
+                return False
 
     def get(self, path: str) -> bytes:
         """The bytes of an object."""
@@ -313,6 +325,19 @@ class Place:
             f"{self.uri} ignores conditional puts: two writers could both believe they committed",
             hint="Use a store that supports If-None-Match and If-Match, or a newer version of this one.",
         )
+
+    # ── fences ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def fence(self) -> int:
+        """The newest fence that was seen in a head of this graph: files begun now are on no list up to that number (`doomed`)."""
+        seen: int = self.__dict__.get("_fence", 0)
+        return seen
+
+    def see_fence(self, fence: int) -> None:
+        """Take note of a fence."""
+        if fence > self.fence:
+            self.__dict__["_fence"] = fence
 
     # ── durability ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -16,10 +16,8 @@ top of what is there now, without writing rows again, and asks `revalidate` abou
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
 
-from omnigraph.storage.changes import Applied, Change, Delete, TableState
-from omnigraph.storage.leases import Held
+from omnigraph.storage.changes import Applied, Change, Delete, TableState, Upsert
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import SchemaDocument
 
@@ -54,8 +52,6 @@ class PublishPlan:
     changes: tuple[PlannedChange, ...] = ()
     replacements: tuple[Replacement, ...] = ()
     creates: tuple[TableState, ...] = ()
-    created_since: float = inf
-    """When the first of these was made, in seconds since the epoch; says nothing of tables that another branch has."""
     drops: tuple[str, ...] = ()
     read_set: frozenset[str] = field(default=frozenset())
     expected_head: str | None = None
@@ -67,19 +63,17 @@ class PublishPlan:
     merged_parent: str | None = None
     carried: tuple[Commit, ...] = ()
     """Commits of a merged branch that are to be kept with this one."""
-    lease: Held | None = None
-    """What keeps its files from being reclaimed, if they are older than that takes."""
     mark: str | None = None
     """Publish only if no commit since the base has this mark."""
     seals: bool = False
     """Nothing may follow: the branch is being deleted."""
 
-    def since(self) -> float:
-        """When the first of its files was begun."""
-        written = (c.change.written for c in self.changes if not isinstance(c.change, Delete))
-        return min(
-            (*(w.since for w in written if w.fragments), *(r.applied.since for r in self.replacements), self.created_since)
-        )
+    def fence(self, known: int) -> int:
+        """The newest fence that was known before the first of its files was begun; `known` is that of who publishes it now."""
+        written = [c.change.written for c in self.changes if not isinstance(c.change, Delete)]
+        marked = any(isinstance(c.change, Upsert) and c.change.marks is not None for c in self.changes)
+        unknown = [0] if self.creates or marked else []
+        return min((known, *unknown, *(w.fence for w in written if w.fragments), *(r.applied.fence for r in self.replacements)))
 
     def __post_init__(self) -> None:
         touched = [c.table for c in self.changes] + [r.table for r in self.replacements] + [c.table for c in self.creates]

@@ -12,6 +12,8 @@ plan is void (`ReadSetChanged`, with the table, the pin it expected and the pin 
 again: new rows stay in the data files they are in, only the small commits on top are made anew; ids that must be new are looked
 up again, and the caller's `revalidate` sees what happened in between.
 
+**Files that reclaim took for garbage** meanwhile are found out before the swap, and the plan fails (`doomed`).
+
 **An unclear outcome** (a timeout after the swap was sent) is settled by looking: the commit's id is chosen before the first
 attempt, so either the lineage holds it, and the publish succeeded, or it does not, and the attempt is repeated or reported.
 
@@ -48,9 +50,9 @@ from omnigraph.errors import (
 from omnigraph.model.ids import Clock, IdSource
 from omnigraph.storage.changes import Append, Applied, Change, Delete, Overwrite, TableState, WrittenRows
 from omnigraph.storage.derived import then
+from omnigraph.storage.doomed import newest, require_kept
 from omnigraph.storage.group_appends import Together, append_each, write_together
 from omnigraph.storage.lance_errors import LostRace
-from omnigraph.storage.leases import STALE
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
 from omnigraph.storage.manifest import TAIL_COMMITS, Manifest, ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
@@ -76,6 +78,8 @@ class _Waiting:
     plan: PublishPlan
     commit_id: str
     revalidate: Revalidate | None
+    fence: int = 0
+    """The newest fence that was known before the first of its files was begun."""
     thread: int = field(default_factory=get_ident)
     called: Event = field(default_factory=Event)
     """There is an outcome, or it is this one's turn to lead."""
@@ -111,7 +115,7 @@ class Publisher:
 
     def publish(self, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
         """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
-        waiting = _Waiting(plan, self._ids.next(), revalidate)
+        waiting = _Waiting(plan, self._ids.next(), revalidate, plan.fence(self.manifest.place.fence))
         waiting.outcome.add_done_callback(lambda _: waiting.called.set())
         with self._lock:
             self._queue.append(waiting)
@@ -191,7 +195,7 @@ class Publisher:
             if doubtful:
                 batch = self._settle(batch)
                 doubtful = False
-            state, commits, batch = self._apply_batch(batch, head)
+            state, commits, batch = self._apply_batch(batch, self._fenced(head))
             if not batch:
                 return
             files = [f for w in batch for a in w.applied.values() for f in a.files]
@@ -238,6 +242,7 @@ class Publisher:
         for waiting in batch:
             try:
                 commit = self._commit(waiting, state)
+                self._require_kept(waiting, commit, head)
             except Exception as error:
                 waiting.outcome.set_exception(error)
                 continue
@@ -245,6 +250,18 @@ class Publisher:
             commits.append(commit)
             accepted.append(waiting)
         return state, commits, accepted
+
+    def _fenced(self, head: ManifestState) -> ManifestState:
+        """A head whose fence counts: a branch nobody has published to yet has the one of its parent, which may be old."""
+        if not head.is_first:
+            return head
+        return replace(head, head=replace(head.head, fence=max(head.head.fence, newest(self.manifest.place))))
+
+    def _require_kept(self, waiting: _Waiting, commit: Commit, head: ManifestState) -> None:
+        """Refuse a commit that names files which reclaim has taken for garbage since they were begun."""
+        if waiting.fence < head.head.fence:
+            moved = [(c.before, c.after) for c in commit.changes if c.after is not None and c.after != c.before]
+            require_kept(self.manifest.place, self._tables, moved)
 
     def _foresee(self, batch: Sequence[_Waiting], head: ManifestState) -> None:
         """Make the versions that the appends of a group will need, in one go, as if each plan were going to be accepted.
@@ -289,7 +306,6 @@ class Publisher:
                 expected=plan.expected_head,
                 actual=state.head.commit,
             )
-        _check_age(plan)
         between = [] if plan.base == state.head.commit else self._since(plan.base, state)
         self._check_still_valid(waiting, state, between)
         applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
@@ -404,18 +420,6 @@ class Publisher:
         present = handle.ids_among(ids, fragments)
         if present:
             raise KeyConflict(f"{name} already has an entity with id '{min(present)}'")
-
-
-def _check_age(plan: PublishPlan) -> None:
-    """Refuse what reclaim may have begun to delete."""
-    since, now = plan.since(), time.time()
-    if now - since <= STALE.total_seconds() or (plan.lease is not None and plan.lease.covers(since, now)):
-        return
-    why = "without a lease" if plan.lease is None else "and its lease was lost"
-    raise ConflictError(
-        f"the write was begun {(now - since) / 60:.0f} minutes ago {why}: its files may have been reclaimed",
-        hint="Write it again; hold a lease (`GraphStore.in_flight`) around what takes longer than half an hour.",
-    )
 
 
 def _first_batch(queue: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:

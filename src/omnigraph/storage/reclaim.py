@@ -23,14 +23,14 @@ Worked example. `main` inserted two people, replaced one of them, then everythin
 
 **What is under way is never touched.** A write puts its files first and names them last, and no reader announces itself. So a
 file younger than the *grace period* stays, whoever it belongs to, and so does every commit that was the newest of its branch
-during it. The grace period is longer than any write takes (`GRACE`); what takes longer holds a lease (`leases`), and reclaim
-waits as long as the oldest of them. Everything else a writer can build on is marked: heads, tags, where branches began. What is
-*about* to be named, an old commit that is being tagged, is settled by the record of `reclaimed`, which is written before
-the first file goes.
+during it. The grace period is longer than most writes take (`GRACE`); what takes longer holds a lease (`leases`), and reclaim
+waits as long as the oldest of them. Everything else a writer can build on is marked: heads, tags, where branches began. That is a
+courtesy, for it rests on clocks. What does not: files that a writer is *about* to name are settled by a list and a fence
+(`doomed`), an old commit that is being tagged by the record of `reclaimed`. Both are written before the first file goes.
 
 **All or nothing to know.** If a version that must stay cannot be opened, nothing is deleted at all: what it needs is unknown.
 
-**Order.** The record first, then versions before the files they need. A reclaim that dies is finished by the next one.
+**Order.** Record, list and fence first, then versions before the files they need. A reclaim that dies is finished by the next.
 
 The branch manifests are pruned by the same rule rather than by Lance's cleanup: it would be safe there, but it counts
 differently in a dry run, has a clock of its own, and leaves what a publisher that lost its race has written for seven days.
@@ -39,7 +39,7 @@ differently in a dry run, has a clock of its own, and leaves what a publisher th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
@@ -47,6 +47,7 @@ from typing import Final
 from lance.dataset import Session
 
 from omnigraph.errors import GraphError, StorageError
+from omnigraph.storage import doomed
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
 from omnigraph.storage.files import Needs, folder_of, manifest_files, needs_of
@@ -57,6 +58,7 @@ from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.reclaimed import Position, Reclaimed, records, runs, write_record
 from omnigraph.storage.retention import Lineage, Policy, microseconds, pinned, read_lineage, retained
 from omnigraph.storage.tables import Tables
+from omnigraph.storage.turns import Turns
 
 TABLE_FOLDERS: Final = ("nodes", "edges")
 MANIFESTS: Final = "__manifest"
@@ -127,6 +129,10 @@ class _Sweep:
     keep: tuple[StoredObject, ...]
     call: Call = Call.RECLAIM
 
+    def among(self, going: frozenset[str]) -> _Sweep:
+        spared = [o for o in self.remove if o.path not in going]
+        return replace(self, remove=tuple(o for o in self.remove if o.path in going), keep=(*self.keep, *spared))
+
     def report(self) -> Swept:
         removed, kept = sum(o.size for o in self.remove), sum(o.size for o in self.keep)
         return Swept(self.path, len(self.remove), removed, len(self.keep), kept, not self.keep)
@@ -139,6 +145,14 @@ class _Plan:
     tables: tuple[_Sweep, ...]
     manifests: tuple[_Sweep, ...]
     probes: _Sweep
+
+    def doomed(self) -> frozenset[str]:
+        """What goes of tables. Nobody comes to name anything else."""
+        return frozenset(o.path for sweep in self.tables for o in sweep.remove)
+
+    def among(self, going: frozenset[str]) -> _Plan:
+        """The same, but of tables only what was announced."""
+        return replace(self, tables=tuple(sweep.among(going) for sweep in self.tables))
 
 
 def reclaim(
@@ -156,14 +170,14 @@ def reclaim(
     grace = max([grace, *(now - datetime.fromtimestamp(lease.since, UTC) for lease in held)])
     policy = Policy(keep, older_than, grace)
     before = records(store.place)
-    gone = _folded(before.values())
-    marks = _mark(store, policy, now, gone)
-    plan = _plan(store.place, marks, now - grace)
+    marks = _mark(store, policy, now, _folded(before.values()))
+    old = _Old((now - grace).timestamp(), doomed.lists(store.place))
+    plan = _plan(store.place, marks, old)
     if not dry_run:
-        final = _announce(store, policy, now, before, marks)
-        marks, plan = (marks, plan) if final == marks else (final, _plan(store.place, final, now - grace))
+        marks, plan = _settled(store, policy, now, before, marks, plan, old)
         _remove(store.place, [*plan.tables, *plan.manifests, plan.probes])
         store.place.delete(ended, Call.RECLAIM)
+        doomed.forget(store.place, (n for n in old.listed if n != max(old.listed) or plan.doomed()))
     return ReclaimReport(
         dry_run,
         len(marks.commits),
@@ -205,19 +219,53 @@ def _folded(found: Iterable[Reclaimed]) -> Reclaimed:
     return together
 
 
-def _announce(store: GraphStore, policy: Policy, now: datetime, before: Mapping[str, Reclaimed], marks: _Marks) -> _Marks:
-    """Write down what goes, then look once more for what was named meanwhile: that stays."""
-    if not marks.reclaimed and not marks.leaving and len(before) < 2:
-        return marks
-    gone = _folded(before.values())
-    announced = write_record(store.place, store.ids.next(), _record(now, policy, before.values(), marks))
-    final = marks.together(_mark(store, policy, now, gone))
-    stale = list(before)
-    if (final.reclaimed, final.leaving) != (marks.reclaimed, marks.leaving):
-        write_record(store.place, store.ids.next(), _record(now, policy, before.values(), final))
+@dataclass(frozen=True)
+class _Old:
+    """What may go if nothing needs it."""
+
+    young: float
+    """What was written since then may not."""
+    listed: Mapping[int, frozenset[str]]
+    """What reclaims before this one were about to delete: its writers were refused, or will be, however young it is."""
+
+    def holds(self, found: StoredObject) -> bool:
+        return found.modified < self.young or any(found.path in paths for paths in self.listed.values())
+
+
+def _settled(
+    store: GraphStore, policy: Policy, now: datetime, before: Mapping[str, Reclaimed], marks: _Marks, plan: _Plan, old: _Old
+) -> tuple[_Marks, _Plan]:
+    """Write down what goes, fence the branches, then look once more for what was named meanwhile: that stays."""
+    place, going = store.place, plan.doomed()
+    recorded = bool(marks.reclaimed or marks.leaving or len(before) > 1)
+    if not going and not recorded:
+        return marks, plan
+    stale = list(before) if recorded else []
+    announced = write_record(place, store.ids.next(), _record(now, policy, before.values(), marks)) if recorded else None
+    number = doomed.announce(place, going, place.fence) if going else 0
+    if going:
+        _fence(store, number)
+    final = marks.together(_mark(store, policy, now, _folded(before.values())))
+    if announced is not None and (final.reclaimed, final.leaving) != (marks.reclaimed, marks.leaving):
+        write_record(place, store.ids.next(), _record(now, policy, before.values(), final))
         stale.append(announced)
-    store.place.delete(stale)
-    return final
+    place.delete(stale)
+    if final != marks:
+        plan = _plan(place, final, old).among(going)
+    if number and plan.doomed() != going:
+        doomed.correct(place, number, plan.doomed())
+    return final, plan
+
+
+def _fence(store: GraphStore, number: int) -> None:
+    """Put a fence into the head of every branch, also of those that are made meanwhile."""
+    fenced = set[str]()
+    while refs := [ref for ref in store.refs() if ref.incarnation not in fenced]:
+        for ref in refs:
+            manifest = store.manifest(ref)
+            with Turns(manifest.folder).turn():
+                manifest.fence(number)
+            fenced.add(ref.incarnation)
 
 
 def _record(now: datetime, policy: Policy, before: Iterable[Reclaimed], marks: _Marks) -> Reclaimed:
@@ -231,22 +279,21 @@ def _record(now: datetime, policy: Policy, before: Iterable[Reclaimed], marks: _
 # ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _plan(place: Place, marks: _Marks, since: datetime) -> _Plan:
-    young = since.timestamp()
-    probes = tuple(o for o in place.objects(PROBES) if o.modified < young)
+def _plan(place: Place, marks: _Marks, old: _Old) -> _Plan:
+    probes = tuple(o for o in place.objects(PROBES) if o.modified < old.young)
     return _Plan(
-        tuple(_table_sweeps(place, marks, young)), tuple(_manifest_sweeps(place, marks, young)), _Sweep(PROBES, probes, ())
+        tuple(_table_sweeps(place, marks, old)), tuple(_manifest_sweeps(place, marks, old.young)), _Sweep(PROBES, probes, ())
     )
 
 
-def _table_sweeps(place: Place, marks: _Marks, young: float) -> Iterator[_Sweep]:
+def _table_sweeps(place: Place, marks: _Marks, old: _Old) -> Iterator[_Sweep]:
     tables = Tables(place)  # of its own: the handles other people use stay cached
     for location, stored in _by_folder(o for folder in TABLE_FOLDERS for o in place.objects(folder)).items():
         states = marks.pins.get(location)
         needs = None if states is None else _needs(tables, location, list(states.values()), stored)
         keep, remove = list[StoredObject](), list[StoredObject]()
         for entry in stored:
-            stays = entry.modified >= young or (needs is not None and (not _is_known(entry.path) or needs.cover(entry.path)))
+            stays = not old.holds(entry) or (needs is not None and (not _is_known(entry.path) or needs.cover(entry.path)))
             (keep if stays else remove).append(entry)
         yield _Sweep(location, tuple(remove), tuple(keep))
 

@@ -208,7 +208,7 @@ def written_without(table: Table, state: TableState, written: WrittenRows, keep:
     kept: list[WrittenRows] = []
     at = 0
     for fragment in written.fragments:
-        one = WrittenRows((fragment,), fragment.physical_rows, (), written.since)
+        one = WrittenRows((fragment,), fragment.physical_rows, (), written.fence)
         mask = keep[at : at + one.rows]
         at += one.rows
         if mask.all():
@@ -219,7 +219,7 @@ def written_without(table: Table, state: TableState, written: WrittenRows, keep:
         tuple(f for part in kept for f in part.fragments),
         sum(part.rows for part in kept),
         (*written.unsynced, *(f for part in kept for f in part.unsynced)),
-        written.since,
+        written.fence,
     )
 
 

@@ -15,7 +15,6 @@ Handles are cached by (location, pin). A pin never comes back, so an entry can n
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -187,8 +186,8 @@ class Table:
         self.location = location
         self.recent = recent
         """What was written to tables of this graph a moment ago."""
-        self.since = time.time()
-        """When it was opened: what is made of it is no older."""
+        self.fence = place.fence
+        """The newest fence that was known when it was opened: what is made of it is no older."""
         self.about: dict[str, Any] = {}
         """What was found out about this pin, by those who want to find it out once."""
 
@@ -301,7 +300,7 @@ class Table:
         data = rows if isinstance(rows, pa.Table | pa.RecordBatchReader) else pa.RecordBatchReader.from_batches(self.schema, rows)
         if isinstance(data, pa.Table) and data.num_rows == 0:
             return NO_ROWS
-        begun = time.time()
+        fence = self.place.fence
         with translated(f"write rows to {self.location}"):
             fragments = plain(
                 self.place.effects.run(
@@ -314,7 +313,7 @@ class Table:
         if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
             self.place.sync(files)  # here, where nobody waits for it but this writer
             files = ()
-        return WrittenRows(fragments, sum(f.physical_rows for f in fragments), files, begun)
+        return WrittenRows(fragments, sum(f.physical_rows for f in fragments), files, fence)
 
     def data_files(self, fragments: Iterable[FragmentMetadata]) -> tuple[str, ...]:
         """Data files, and the blobs that were too large for them, which stand in a folder of the same name."""

@@ -43,7 +43,6 @@ from omnigraph.storage.changes import Append, Applied, Change, Delete, TableStat
 from omnigraph.storage.commit_log import CommitLog
 from omnigraph.storage.differences import graft, pieces_apart, same_columns, unlike
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.leases import Held
 from omnigraph.storage.lineage import Commit, OpClass, merge_base, merge_bases
 from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
@@ -283,11 +282,11 @@ class Merger:
         if commit.op_class is OpClass.MAINTENANCE or not commit.changes:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, wanted.dry_run, actor=wanted.actor)
         if wanted.dry_run:
-            return self._revert(commit, branch, wanted, None)
-        with self._store.in_flight(commit.parent) as lease:
-            return self._repeatedly(lambda: self._revert(commit, branch, wanted, lease))
+            return self._revert(commit, branch, wanted)
+        with self._store.in_flight(commit.parent):
+            return self._repeatedly(lambda: self._revert(commit, branch, wanted))
 
-    def _revert(self, commit: Commit, branch: str, wanted: Wanted, lease: Held | None) -> Merge:
+    def _revert(self, commit: Commit, branch: str, wanted: Wanted) -> Merge:
         assert commit.parent is not None
         ours, done, undone = self._view(branch), self._view_at(commit.id), self._view_at(commit.parent)
         if done.snapshot.schema != undone.snapshot.schema:
@@ -302,7 +301,7 @@ class Merger:
             return self._told(combined, "reverted", commit.id, branch, commit.id, wanted, "revert")
         if combined.changes.is_empty:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, actor=wanted.actor)
-        plan = self._plan(combined, done, ours, undone, "revert", wanted, lease=lease)
+        plan = self._plan(combined, done, ours, undone, "revert", wanted)
         made = self._store.publish(branch, plan, _same_schema(ours))
         return Merge("reverted", commit.id, branch, commit.id, commit=made, actor=wanted.actor)
 
@@ -319,7 +318,6 @@ class Merger:
         *,
         merged_parent: str | None = None,
         carried: tuple[Commit, ...] = (),
-        lease: Held | None = None,
     ) -> PublishPlan:
         changes: list[PlannedChange] = []
         replacements: list[Replacement] = []
@@ -349,7 +347,6 @@ class Merger:
             message=wanted.message,
             merged_parent=merged_parent,
             carried=carried,
-            lease=lease,
         )
 
     def _change(self, one: Combined, before: TableState | None, now: TableState, there: TableState) -> Change | None:

@@ -19,7 +19,6 @@ from omnigraph.engine.write.commit import Intent, SetRules, commit
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse
-from omnigraph.storage.leases import Held
 from omnigraph.storage.rows import written_without
 
 
@@ -94,7 +93,6 @@ def publish(
     changes: ChangeSet,
     reading: Reading,
     told: Told,
-    lease: Held | None,
     set_rules: SetRules = set_violations,
     quarantined: int = 0,
 ) -> LoadResult:
@@ -102,7 +100,7 @@ def publish(
     reading.tell(told, Stage.PUBLISH)
     if request.creates_branch:
         workspace.store.create_branch(request.branch, at=view.snapshot.commit)
-    intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, lease=lease, mark=request.mark)
+    intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, mark=request.mark)
     made = commit(workspace, view, request.branch, changes, intent, set_rules)
     assert made is not None
     reading.tell(told, Stage.DONE)

@@ -131,13 +131,13 @@ def run_portioned(
             changes = sieve.sift(reading.violations)
             report = sieve.report()
             write_down(report, request.inputs, request.quarantine, workspace.store.place)
-            return publish(workspace, view, request, changes, reading, told, held, quarantined=dropped(report))
+            return publish(workspace, view, request, changes, reading, told, quarantined=dropped(report))
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
         changes = checked.changes
         if mark is not None and request.mode is Mode.MERGE:
             changes = ChangeSet(_marked(delta, work, mark) for delta in changes)
-        return publish(workspace, view, request, changes, reading, told, held, checked.set_rules)
+        return publish(workspace, view, request, changes, reading, told, checked.set_rules)
 
 
 def _marked(delta: Delta, work: Work, mark: Run) -> Delta:

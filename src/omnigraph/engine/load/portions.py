@@ -420,5 +420,5 @@ def joined(parts: Sequence[WrittenRows]) -> WrittenRows:
         tuple(f for p in parts for f in p.fragments),
         sum(p.rows for p in parts),
         tuple(f for p in parts for f in p.unsynced),
-        min(p.since for p in parts if p.fragments),
+        min(p.fence for p in parts if p.fragments),
     )

@@ -60,14 +60,15 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
     with ExitStack() as stack:
         # What is large may take longer than reclaim waits.
         small = all(i.is_small for i in request.inputs)
-        lease = None if small else stack.enter_context(workspace.store.in_flight())
+        if not small:
+            stack.enter_context(workspace.store.in_flight())
         told = Told(request.report, total)
         loading = _Loading(workspace, view, request, told)
         stack.callback(loading.abandon)
         loading.read()
         changes = ChangeSet(loading.deltas())
         validate(loading.reading, changes, view, request, set_violations)
-        return publish(workspace, view, request, changes, loading.reading, told, lease)
+        return publish(workspace, view, request, changes, loading.reading, told)
 
 
 def _in_portions(work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:

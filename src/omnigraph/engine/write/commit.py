@@ -20,7 +20,6 @@ from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
 from omnigraph.storage.changes import Append, ArrowIds, Change, Delete, Overwrite, Upsert
 from omnigraph.storage.graph_store import Snapshot
-from omnigraph.storage.leases import Held
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
@@ -41,8 +40,6 @@ class Intent:
     even_if_empty: bool = False
     checked: bool = False
     """Somebody has validated the change against the view already."""
-    lease: Held | None = None
-    """What keeps data files from being reclaimed that were begun long ago."""
     mark: str | None = None
     """What tells this write from all others, if it may be repeated: see `GraphStore.marked`."""
 
@@ -71,7 +68,6 @@ def commit(
         message=intent.message,
         merged_parent=intent.merged_parent,
         carried=intent.carried,
-        lease=intent.lease,
         mark=intent.mark,
     )
     return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules))

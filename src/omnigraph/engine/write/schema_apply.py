@@ -14,7 +14,6 @@ everything the new commit refers to; what older commits hold is given back by `c
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -133,14 +132,12 @@ def _publish_plan(
             looked_at.add(key)
             found += broken(promises, workspace.store.tables.open(applied.state), view)
     refuse(found)
-    now = time.time()
     return PublishPlan(
         OpClass.LOGICAL,
         "schema apply",
         view.snapshot.commit,
         replacements=tuple(replacements),
         creates=workspace.store.create_tables(new),
-        created_since=now,
         drops=tuple(key for key in before if key not in after),
         read_set=frozenset(looked_at),
         schema=SchemaDocument(desired.hash(), text, compact(desired.to_json())),
