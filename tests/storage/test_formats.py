@@ -7,7 +7,6 @@ import signal
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from tests import children
 from tests.storage.crashing import Counting, Died, Moment, Striking, die, kill_this_process
@@ -17,6 +16,7 @@ from omnigraph.errors import UnsupportedFormat
 from omnigraph.storage import format as formats
 from omnigraph.storage.changes import Append
 from omnigraph.storage.effects import Call
+from omnigraph.storage.filters import equal
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.lineage import OpClass
 from omnigraph.storage.place import Durability, Place
@@ -46,7 +46,7 @@ def test_a_kept_graph_opens_and_holds_what_was_written_and_reading_changes_nothi
     people = store.tables.open(store.snapshot().tables[PERSON])
     assert tuple(index.name for index in people.indexes()) == INDEXES
     assert people.lookup(["bob"])["age"].to_pylist() == [42]
-    assert people.read(["id"], pc.field("name") == "Ada")["id"].to_pylist() == ["ada"]
+    assert people.read(["id"], equal("name", "Ada"))["id"].to_pylist() == ["ada"]
     assert [c.operation for c in store.commits()] == OPERATIONS
     assert {c.actor for c in store.commits()} == {"kept", None}
     assert store.schema(store.snapshot()) == DOCUMENT

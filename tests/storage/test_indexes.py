@@ -6,7 +6,6 @@ import threading
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from tests.storage.crashing import Counting
 from tests.storage.searchable import (
@@ -38,6 +37,7 @@ from tests.storage.searchable import (
 from omnigraph.errors import UsageError
 from omnigraph.storage.changes import NO_ROWS, Append, Overwrite, TableState
 from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.filters import Comparison, compare, equal
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ABSORB_ROWS, IndexKind, IndexSpec, extend_index, extend_indexes
 from omnigraph.storage.place import Durability
@@ -207,10 +207,10 @@ def test_full_text_filters_first_and_then_takes_the_best(tmp_path: Path) -> None
     store = new_graph(tmp_path)
     for state in coverages(store).values():
         table = store.tables.open(state)
-        hit = full_text(table, "text", Words("run"), 1, pc.field("n") == 4, ["id", "n"])
+        hit = full_text(table, "text", Words("run"), 1, equal("n", 4), ["id", "n"])
         assert hit.select(["id", "n"]).to_pylist() == [{"id": "k4", "n": 4}]
         assert full_text(table, "text", Words("runs", typos=1), 3).num_rows == 3
-        assert full_text(table, "text", Words("run"), None, pc.field("n") == 99).num_rows == 0
+        assert full_text(table, "text", Words("run"), None, equal("n", 99)).num_rows == 0
 
 
 def test_nearest_finds_the_same_whatever_is_indexed(tmp_path: Path) -> None:
@@ -218,7 +218,9 @@ def test_nearest_finds_the_same_whatever_is_indexed(tmp_path: Path) -> None:
     for state in coverages(store).values():
         table = store.tables.open(state)
         assert nearest(table, "vec", [2.9, 0, 0, 0], 3, Metric.L2)["id"].to_pylist() == ["k3", "k2", "k4"]
-        assert nearest(table, "vec", [2.9, 0, 0, 0], 2, Metric.L2, pc.field("n") > 3)["id"].to_pylist() == ["k4"]
+        assert nearest(table, "vec", [2.9, 0, 0, 0], 2, Metric.L2, compare("n", Comparison.GREATER, 3))["id"].to_pylist() == [
+            "k4"
+        ]
         assert nearest(table, "vec", [2.9, 0, 0, 0], 1, Metric.COSINE, exact=True)["_distance"].to_pylist() == pytest.approx(
             [0], abs=1e-6
         )

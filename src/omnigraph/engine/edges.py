@@ -13,7 +13,6 @@ from threading import RLock
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType
 from omnigraph.catalog.logical import HopDirection
@@ -25,6 +24,7 @@ from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.numbering import Mark, Numbers, each_once
 from omnigraph.engine.saved import Arrays, Saved, State, deleted_to_array
 from omnigraph.engine.stored import Stored
+from omnigraph.storage.filters import one_of
 from omnigraph.storage.rows import Piece, read_pieces
 
 _READ_ROWS = 1 << 20
@@ -237,7 +237,7 @@ class Edges:
         indexed = len(ids) * INDEXED_EDGE <= here.count
         parts: list[tuple[Numbers, Numbers, Numbers]] = []
         for start in range(0, len(ids), LOOKUP_NODES):
-            where = pc.field(near).isin(ids[start : start + LOOKUP_NODES])
+            where = one_of(near, ids[start : start + LOOKUP_NODES])
             rows, found = self.stored.found(where, [near, far], positions=positions, use_index=indexed)
             parts.append((here.numbering.find(_array(found[near])), there.numbering.intern(_array(found[far])), rows))
         if not parts:

@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.engine.column import Column
 from omnigraph.engine.memory import Key, Memory
@@ -29,6 +28,7 @@ from omnigraph.engine.numbering import Mark, Numbers
 from omnigraph.engine.saved import Arrays, Saved, State, deleted_to_array, state_to_vectors, vectors_to_arrays
 from omnigraph.errors import StorageError
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.filters import Filter
 from omnigraph.storage.rows import Piece, column_identity, deleted, found, pieces, read_pieces, take
 from omnigraph.storage.tables import Table, Tables
 
@@ -317,7 +317,7 @@ class Stored:
         return places
 
     def found(
-        self, where: pc.Expression, columns: Sequence[str], *, positions: bool = True, use_index: bool = True
+        self, where: Filter, columns: Sequence[str], *, positions: bool = True, use_index: bool = True
     ) -> tuple[Numbers, pa.Table]:
         """Positions of the rows a filter keeps, found through an index if there is one, and some of their columns."""
         addresses, rows = found(self.table, columns, where, use_index=use_index)

@@ -13,6 +13,9 @@ from omnigraph.model.types import PropertyType, Scalar
 BLOB_METADATA = {b"lance-encoding:blob": b"true"}
 """Marks a column whose values are stored aside and fetched on demand."""
 
+_STORED_BLOB = "lance.blob.v2"
+"""What a Blob column is called once it is stored: the mark above is gone then, and the column is of a type of Lance's own."""
+
 _SCALARS: dict[Scalar, pa.DataType] = {
     Scalar.STRING: pa.string(),
     Scalar.BLOB: pa.large_binary(),
@@ -40,3 +43,13 @@ def arrow_field(name: str, type_: PropertyType) -> pa.Field:
     """A column of this name and type."""
     metadata = BLOB_METADATA if type_.is_blob else None
     return pa.field(name, arrow_type(type_), nullable=type_.nullable, metadata=metadata)
+
+
+def is_blob(field: pa.Field) -> bool:
+    """Whether the values of a column are stored aside, be it as it was declared or as it comes back from a table."""
+    metadata = field.metadata or {}
+    return (
+        getattr(field.type, "extension_name", None) == _STORED_BLOB
+        or metadata.get(b"ARROW:extension:name") == _STORED_BLOB.encode()
+        or BLOB_METADATA.items() <= metadata.items()
+    )

@@ -2,7 +2,7 @@
 
 A filter is taken over only if it keeps exactly the rows Spark would keep; anything doubtful stays with Spark, which then looks at
 every row itself. Doubtful are texts as patterns, floats that are zero (there are two) or no number, moments between milliseconds,
-numbers out of the range of the property, columns that are no single values, and unsigned ones (Lance cannot be asked about them).
+numbers out of the range of the property, and columns that are no single values.
 """
 
 from __future__ import annotations
@@ -10,25 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import date, datetime
-from functools import reduce
-from operator import and_
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import datasource as sf
 
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.times import ms_of
 from omnigraph.model.types import INTEGER_RANGES, PropertyType, Scalar
+from omnigraph.storage.filters import Comparison, Filter, compare, is_null, is_there, one_of
 
-_UNASKED = frozenset({Scalar.U32, Scalar.U64, Scalar.BLOB, Scalar.VECTOR})
+_UNASKED = frozenset({Scalar.BLOB, Scalar.VECTOR})
 
 
 class _Doubtful(Exception):
     pass
 
 
-def condition(filter_: sf.Filter, types: Mapping[str, PropertyType]) -> pc.Expression | None:
+def condition(filter_: sf.Filter, types: Mapping[str, PropertyType]) -> Filter | None:
     """A filter as a condition; None: Spark has to look itself."""
     try:
         return _condition(filter_, types)
@@ -36,48 +34,43 @@ def condition(filter_: sf.Filter, types: Mapping[str, PropertyType]) -> pc.Expre
         return None
 
 
-def every(conditions: list[pc.Expression]) -> pc.Expression | None:
-    """All of them together."""
-    return reduce(and_, conditions) if conditions else None
-
-
-def _condition(filter_: sf.Filter, types: Mapping[str, PropertyType]) -> pc.Expression:
+def _condition(filter_: sf.Filter, types: Mapping[str, PropertyType]) -> Filter:
     match filter_:
         case sf.Not(sf.EqualNullSafe()):
             raise _Doubtful
         case sf.Not(child):
             return ~_condition(child, types)
         case sf.IsNull(path):
-            return _column(path, types)[0].is_null()
+            return is_null(_column(path, types)[0])
         case sf.IsNotNull(path):
-            return _column(path, types)[0].is_valid()
+            return is_there(_column(path, types)[0])
         case sf.EqualTo(path, value) | sf.EqualNullSafe(path, value):
             column, type_ = _column(path, types)
-            return column == _scalar(type_, value)
+            return compare(column, Comparison.EQUAL, _scalar(type_, value))
         case sf.GreaterThan(path, value):
             column, type_ = _column(path, types)
-            return column > _scalar(type_, value)
+            return compare(column, Comparison.GREATER, _scalar(type_, value))
         case sf.GreaterThanOrEqual(path, value):
             column, type_ = _column(path, types)
-            return column >= _scalar(type_, value)
+            return compare(column, Comparison.AT_LEAST, _scalar(type_, value))
         case sf.LessThan(path, value):
             column, type_ = _column(path, types)
-            return column < _scalar(type_, value)
+            return compare(column, Comparison.LESS, _scalar(type_, value))
         case sf.LessThanOrEqual(path, value):
             column, type_ = _column(path, types)
-            return column <= _scalar(type_, value)
+            return compare(column, Comparison.AT_MOST, _scalar(type_, value))
         case sf.In(path, values):
             column, type_ = _column(path, types)
-            return column.isin([_scalar(type_, value) for value in values])
+            return one_of(column, [_scalar(type_, value) for value in values])
         case _:
             raise _Doubtful
 
 
-def _column(path: tuple[str, ...], types: Mapping[str, PropertyType]) -> tuple[pc.Expression, PropertyType]:
+def _column(path: tuple[str, ...], types: Mapping[str, PropertyType]) -> tuple[str, PropertyType]:
     type_ = types.get(path[0]) if len(path) == 1 else None
     if type_ is None or type_.is_list or type_.scalar in _UNASKED:
         raise _Doubtful
-    return pc.field(path[0]), type_
+    return path[0], type_
 
 
 def _scalar(type_: PropertyType, value: object) -> pa.Scalar:

@@ -33,9 +33,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, Filter, InputPartition
+from pyspark.sql import datasource as sf
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
@@ -46,10 +46,11 @@ from omnigraph.engine.write.committed import stored_of
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.types import PropertyType, Scalar
-from omnigraph.pipeline.filters import condition, every
+from omnigraph.pipeline.filters import condition
 from omnigraph.pipeline.session import as_active, session
 from omnigraph.pipeline.target import writer
 from omnigraph.pipeline.types import arrow_schema, check_writable, spark_schema, to_spark
+from omnigraph.storage.filters import Filter, every
 from omnigraph.storage.graph_store import MAIN
 from omnigraph.storage.rows import Piece, pieces, scan_images
 from omnigraph.storage.work import PinnedTable
@@ -232,7 +233,7 @@ class PlainReader(DataSourceReader):
     pinned: Pinned
     schema: StructType
     least: int | None
-    where: list[pc.Expression] = field(default_factory=list)
+    where: list[Filter] = field(default_factory=list)
 
     def partitions(self) -> list[InputPartition]:
         """One per group of pieces."""
@@ -253,7 +254,7 @@ class PlainReader(DataSourceReader):
 class Reader(PlainReader):
     """Reads what filters leave. Spark wants this method to be there only if it may use it."""
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+    def pushFilters(self, filters: list[sf.Filter]) -> Iterable[sf.Filter]:  # noqa: N802 - Spark's name
         """Take over the filters that mean the same here; the others are left to Spark."""
         type_ = self.pinned.type
         types = {"id": _ID} | ({"src": _ID, "dst": _ID} if isinstance(type_, EdgeType) else {})

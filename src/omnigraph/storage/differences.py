@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from omnigraph.storage.changes import WrittenRows
 from omnigraph.storage.deletions import Positions
+from omnigraph.storage.filters import one_of
 from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.rows import Piece, deleted, pieces
@@ -127,9 +128,8 @@ def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | Non
             found.append(table.dataset.scanner(names, fragments=fragments, blob_handling="all_binary").to_table())
         wherever = addresses(parts)
         for at in range(0, len(wherever), LOOKUP_BATCH):
-            # Rows by address are fetched, not searched for. Lance takes this filter as text only; it holds nothing but numbers.
-            chosen = ", ".join(map(str, wherever[at : at + LOOKUP_BATCH].tolist()))
-            scanner = table.dataset.scanner(names, filter=f"_rowaddr IN ({chosen})", blob_handling="all_binary")
+            chosen = one_of("_rowaddr", wherever[at : at + LOOKUP_BATCH].tolist())  # fetched, not searched for
+            scanner = table.dataset.scanner(names, filter=chosen.sql, blob_handling="all_binary")
             found.append(scanner.to_table())
     return pa.concat_tables(found) if found else table.schema.empty_table().select(names or table.schema.names)
 

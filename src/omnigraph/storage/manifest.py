@@ -47,6 +47,7 @@ from omnigraph.errors import NotFound, StorageError
 from omnigraph.storage import format as formats
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
+from omnigraph.storage.filters import Comparison, Filter, compare, equal, one_of
 from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import LostRace, translated
 from omnigraph.storage.lineage import Commit
@@ -279,7 +280,7 @@ class Manifest:
             if recent.id == commit:
                 return recent
         kinds = ["commit", "carried"] if carried else ["commit"]
-        found = self._scan(pc.field("kind").isin(kinds) & (pc.field("key") == commit), Commit)
+        found = self._scan(one_of("kind", kinds) & equal("key", commit), Commit)
         return found[0] if found else None
 
     def history(self, *, before: int | None = None, limit: int | None = None) -> list[Commit]:
@@ -291,13 +292,13 @@ class Manifest:
         top = state.recent[0].seq if state.recent else state.head.seq + 1
         top = top if before is None else min(top, before)
         low = 0 if limit is None else top - (limit - len(found))
-        older = self._scan((pc.field("kind") == "commit") & (pc.field("seq") >= low) & (pc.field("seq") < top), Commit)
+        older = self._scan(_numbered("commit", low, top - 1), Commit)
         found += sorted(older, key=lambda c: c.seq, reverse=True)
         return found if limit is None else found[:limit]
 
     def carried(self) -> list[Commit]:
         """Commits of other branches that merges brought along."""
-        return self._scan(pc.field("kind") == "carried", Commit)
+        return self._scan(equal("kind", "carried"), Commit)
 
     def tables_at(self, commit: Commit) -> dict[str, TableState]:
         """Every table as the commit left it."""
@@ -305,23 +306,23 @@ class Manifest:
         if state.recent and commit.seq >= state.recent[0].seq - 1:
             return undo(state.tables, [c for c in reversed(state.recent) if c.seq > commit.seq])
         points = self._scan(
-            (pc.field("kind") == "checkpoint") & (pc.field("seq") >= commit.seq) & (pc.field("seq") < commit.seq + TAIL_COMMITS),
+            _numbered("checkpoint", commit.seq, commit.seq + TAIL_COMMITS - 1),
             Checkpoint,
             with_seq=True,
         )
         if not points:
             raise NotFound(f"the manifest {self.location} has no checkpoint for commit {commit.id}")
         seq, checkpoint = min(points, key=lambda p: p[0])
-        between = (pc.field("kind") == "commit") & (pc.field("seq") > commit.seq) & (pc.field("seq") <= seq)
+        between = _numbered("commit", commit.seq + 1, seq)
         younger = sorted(self._scan(between, Commit), key=lambda c: c.seq, reverse=True)
         return undo({t.table: t for t in checkpoint.tables}, younger)
 
     def schema(self, schema_id: str) -> SchemaDocument | None:
         """A schema of this manifest by id."""
-        found = self._scan((pc.field("kind") == "schema") & (pc.field("key") == schema_id), SchemaDocument)
+        found = self._scan(equal("kind", "schema") & equal("key", schema_id), SchemaDocument)
         return found[0] if found else None
 
-    def _scan(self, where: pc.Expression, body: type[Body], *, with_seq: bool = False) -> list:  # type: ignore[type-arg]
+    def _scan(self, where: Filter, body: type[Body], *, with_seq: bool = False) -> list:  # type: ignore[type-arg]
         state = self.load()
         assert self._dataset is not None
         fragments = [f for f in self._dataset.get_fragments() if f.fragment_id != state.tail]
@@ -329,7 +330,7 @@ class Manifest:
             return []
         self.scans += 1
         with translated(f"read the manifest {self.location}"):
-            rows = self._dataset.scanner(columns=["seq", "body"], filter=where, fragments=fragments).to_table()
+            rows = self._dataset.scanner(columns=["seq", "body"], filter=where.sql, fragments=fragments).to_table()
             decoded = [msgspec.json.decode(b.as_py(), type=body) for b in rows["body"]]
         return list(zip(rows["seq"].to_pylist(), decoded, strict=True)) if with_seq else decoded
 
@@ -512,6 +513,11 @@ def _packed_rows(commits: Sequence[Commit], tables: Mapping[str, TableState]) ->
         checkpoints.append(("checkpoint", last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
         tables = undo(tables, reversed(commits[max(end - TAIL_COMMITS, 0) : end]))
     return _rows([*(("commit", c.id, c.seq, c) for c in commits), *checkpoints])
+
+
+def _numbered(kind: str, first: int, last: int) -> Filter:
+    """Rows of a kind, by their numbers."""
+    return equal("kind", kind) & compare("seq", Comparison.AT_LEAST, first) & compare("seq", Comparison.AT_MOST, last)
 
 
 def _bodies(rows: pa.Table, kind: str, body: type[Body]) -> list[Body]:

@@ -150,7 +150,7 @@ def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...]]:
         rows = None
         if fragment.metadata.deletion_file is None:
             files = [f"{table.location}/{DATA}/{file.path}" for file in fragment.metadata.files]
-            rows = table.recent.of(files[0], table.schema) if len(files) == 1 else None
+            rows = table.recent.of(files[0], table.columns, table.schema) if len(files) == 1 else None
         if rows is None:
             unknown.append(fragment)
         else:

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import lance
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.storage.changes import Overwrite, TableState, WrittenRows
 from omnigraph.storage.deletions import Positions, read_deletions
+from omnigraph.storage.filters import Filter, is_null, one_of, text_of
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.names import deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
@@ -121,11 +121,11 @@ def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table
         return table.dataset.take(positions.tolist(), columns=list(columns))
 
 
-def found(table: Table, columns: Sequence[str], where: pc.Expression, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
+def found(table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
     """Rows a filter keeps, through an index if there is one: their addresses (piece number, then offset) and some columns."""
     with translated(f"read {table.location}"):
         rows = table.dataset.scanner(
-            columns=list(columns), filter=where, with_row_address=True, use_scalar_index=use_index, prefilter=True
+            columns=list(columns), filter=where.sql, with_row_address=True, use_scalar_index=use_index, prefilter=True
         ).to_table()
     return rows["_rowaddr"].to_numpy().astype(np.int64), rows.drop_columns(["_rowaddr"])
 
@@ -136,8 +136,8 @@ def images(table: Table, ids: Sequence[str]) -> pa.Table:
     parts = []
     with translated(f"read {table.location}"):
         for at in range(0, len(wanted), LOOKUP_BATCH):
-            where = pc.field("id").isin(wanted[at : at + LOOKUP_BATCH])
-            parts.append(table.dataset.scanner(filter=where, prefilter=True, blob_handling="all_binary").to_table())
+            where = one_of("id", wanted[at : at + LOOKUP_BATCH])
+            parts.append(table.dataset.scanner(filter=where.sql, prefilter=True, blob_handling="all_binary").to_table())
     return pa.concat_tables(parts) if parts else table.schema.empty_table()
 
 
@@ -146,7 +146,7 @@ def scan_images(
     columns: Sequence[str] | None = None,
     *,
     pieces: Iterable[int] | None = None,
-    where: pc.Expression | None = None,
+    where: Filter | None = None,
     batch_rows: int = SCANNED_IMAGES,
 ) -> Iterator[pa.RecordBatch]:
     """Complete rows, or some of their columns, in row order, blobs as bytes; of some pieces (by number), and as a filter says."""
@@ -157,7 +157,7 @@ def scan_images(
             return
         scanner = table.dataset.scanner(
             columns=None if columns is None else list(columns),
-            filter=where,
+            filter=text_of(where),
             prefilter=True,
             fragments=chosen,
             scan_in_order=True,
@@ -175,7 +175,7 @@ def scan_without(table: Table, column: str, pieces: Iterable[int]) -> Iterator[p
         if not chosen:
             return
         scanner = table.dataset.scanner(
-            filter=f"`{column}` IS NULL",  # as text, for Lance has no other way to ask about vectors; names need no escaping
+            filter=is_null(column).sql,
             fragments=chosen,
             scan_in_order=True,
             blob_handling="all_binary",

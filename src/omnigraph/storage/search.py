@@ -12,7 +12,7 @@ So declare the index of a text column with the table (`extend_index` on an empty
 **Scores are not answers.** An indexed row is scored with the statistics of the index, one that is read through with those of the
 whole table. Which rows match is certain; an order by score is only as good as the index is complete.
 
-Both filter first: a filter applied afterwards starves the result. The filter is a structured expression, never text.
+Both filter first: a filter applied afterwards starves the result.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Any
 
 import lance
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset
 from lance.fragment import LanceFragment
 from lance.query import FullTextOperator, FullTextQuery, MatchQuery, PhraseQuery
 
+from omnigraph.storage.filters import Filter, text_of
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table
 
@@ -63,7 +63,7 @@ class _Search:
     column: str
     query: Words | Phrase
     limit: int | None
-    where: pc.Expression | None
+    where: Filter | None
     columns: tuple[str, ...]
 
 
@@ -72,7 +72,7 @@ def full_text(
     column: str,
     query: Words | Phrase,
     limit: int | None = None,
-    where: pc.Expression | None = None,
+    where: Filter | None = None,
     columns: Sequence[str] = ("id",),
 ) -> pa.Table:
     """Rows whose text matches, best first, with `_score`."""
@@ -96,7 +96,7 @@ def _found(dataset: LanceDataset, fragments: list[LanceFragment] | None, search:
     return dataset.scanner(
         columns=[*search.columns, "_score"],
         full_text_query=_lance_query(search.column, search.query),
-        filter=search.where,
+        filter=text_of(search.where),
         limit=search.limit,
         fragments=fragments,
         prefilter=True,
@@ -108,7 +108,7 @@ def _found_in_memory(
 ) -> pa.Table:
     """Search fragments through an index that exists for this search only, and analyses text as the lasting one does."""
     wanted = list(dict.fromkeys((*search.columns, search.column)))
-    rows = dataset.scanner(columns=wanted, filter=search.where, fragments=fragments).to_table() if fragments else None
+    rows = dataset.scanner(columns=wanted, filter=text_of(search.where), fragments=fragments).to_table() if fragments else None
     if not rows:
         schema = pa.schema([*(dataset.schema.field(name) for name in search.columns), pa.field("_score", pa.float32())])
         return schema.empty_table()
@@ -133,7 +133,7 @@ def nearest(
     vector: Sequence[float],
     k: int,
     metric: Metric,
-    where: pc.Expression | None = None,
+    where: Filter | None = None,
     refine: int = 1,
     *,
     exact: bool = False,
@@ -148,4 +148,6 @@ def nearest(
     if probes is not None:
         asked["nprobes"] = probes
     with translated(f"search {column} of {table.location}"):
-        return table.dataset.scanner(columns=[*columns, "_distance"], nearest=asked, filter=where, prefilter=True).to_table()
+        return table.dataset.scanner(
+            columns=[*columns, "_distance"], nearest=asked, filter=text_of(where), prefilter=True
+        ).to_table()

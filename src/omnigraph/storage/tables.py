@@ -32,7 +32,7 @@ from lance.dataset import Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound
-from omnigraph.model.arrow import BLOB_METADATA
+from omnigraph.model.arrow import is_blob
 from omnigraph.storage.changes import (
     NO_ROWS,
     Append,
@@ -47,9 +47,9 @@ from omnigraph.storage.changes import (
     WrittenRows,
 )
 from omnigraph.storage.effects import Call
+from omnigraph.storage.filters import Filter, one_of, text_of
 from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.lance_mends import mend
 from omnigraph.storage.names import DATA, deletion_file, version_file
 from omnigraph.storage.place import Place
 from omnigraph.storage.recent_rows import RecentRows, is_small
@@ -87,7 +87,6 @@ class Tables:
     """The tables of one graph, behind one shared session."""
 
     def __init__(self, place: Place) -> None:
-        mend()
         self.place = place
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}
@@ -207,25 +206,25 @@ class Table:
     @cached_property
     def has_blobs(self) -> bool:
         """Whether there are columns whose values are stored aside."""
-        return any(BLOB_METADATA.items() <= (field.metadata or {}).items() for field in self.schema)
+        return any(is_blob(field) for field in self.schema)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        where: pc.Expression | None = None,
+        where: Filter | None = None,
         *,
         limit: int | None = None,
         order_by: Sequence[str] | None = None,
         use_index: bool = True,
         batch_rows: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows as a stream of batches. The filter is a structured expression, never text."""
+        """Rows as a stream of batches."""
         with translated(f"read {self.location}"):
             scanner = self.dataset.scanner(
                 columns=list(columns) if columns is not None else None,
-                filter=where,
+                filter=text_of(where),
                 limit=limit,
                 order_by=list(order_by) if order_by else None,
                 use_scalar_index=use_index,
@@ -237,7 +236,7 @@ class Table:
     def read(
         self,
         columns: Sequence[str] | None = None,
-        where: pc.Expression | None = None,
+        where: Filter | None = None,
         *,
         limit: int | None = None,
         order_by: Sequence[str] | None = None,
@@ -253,19 +252,17 @@ class Table:
         found: list[str] = []
         with translated(f"look up ids in {self.location}"):
             for at in range(0, len(ids) if chosen else 0, LOOKUP_BATCH):
-                where = pc.field("id").isin(list(ids[at : at + LOOKUP_BATCH]))
-                found += self.dataset.scanner(columns=["id"], filter=where, fragments=chosen).to_table()["id"].to_pylist()
+                where = one_of("id", ids[at : at + LOOKUP_BATCH])
+                found += self.dataset.scanner(columns=["id"], filter=where.sql, fragments=chosen).to_table()["id"].to_pylist()
         return found
 
     def lookup(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these ids, in no particular order."""
         wanted = list(dict.fromkeys(ids))
-        parts = [
-            self.read(columns, pc.field("id").isin(wanted[at : at + LOOKUP_BATCH])) for at in range(0, len(wanted), LOOKUP_BATCH)
-        ]
+        parts = [self.read(columns, one_of("id", wanted[at : at + LOOKUP_BATCH])) for at in range(0, len(wanted), LOOKUP_BATCH)]
         return pa.concat_tables(parts) if parts else self.read(columns, limit=0)
 
-    def count(self, where: pc.Expression | None = None) -> int:
+    def count(self, where: Filter | None = None) -> int:
         """How many rows there are."""
         if where is None:
             with translated(f"count {self.location}"):
@@ -309,7 +306,7 @@ class Table:
             )
         files = self.data_files(fragments)
         if isinstance(data, pa.Table) and len(files) == 1 and not self.has_blobs:
-            self.recent.keep(files[0], data)
+            self.recent.keep(files[0], self.columns, data)
         if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
             self.place.sync(files)  # here, where nobody waits for it but this writer
             files = ()
@@ -413,8 +410,9 @@ class Table:
         found = [np.empty(0, np.uint64)]
         if len(ids) <= SCANNED_ABOVE:
             for at in range(0, len(ids), LOOKUP_BATCH):
-                where = pc.field("id").isin(list(ids[at : at + LOOKUP_BATCH]))
-                rows = self.dataset.scanner(columns=[], filter=where, with_row_address=True).to_table()  # the index has it all
+                where = one_of("id", ids[at : at + LOOKUP_BATCH])
+                # No column: the index has it all.
+                rows = self.dataset.scanner(columns=[], filter=where.sql, with_row_address=True).to_table()
                 found.append(rows["_rowaddr"].to_numpy())
         elif self.fragment_ids():
             wanted = pa.array(ids, pa.string())
@@ -474,9 +472,8 @@ def unchanged(state: TableState) -> Applied:
 def _deletion(
     fragment: LanceFragment, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
 ) -> Callable[[], FragmentMetadata | None]:
-    """Lance takes the predicate of a fragment as text only: rows are named by their address, which needs no quoting."""
-    named = ", ".join(map(str, addresses.tolist()))
-    return lambda: fragment.delete(f"_rowaddr IN ({named})")
+    """Rows are named by their addresses."""
+    return lambda: fragment.delete(one_of("_rowaddr", addresses.tolist()).sql)
 
 
 def _packed(schema: pa.Schema) -> pa.Schema:

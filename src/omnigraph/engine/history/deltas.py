@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
@@ -41,6 +40,7 @@ from omnigraph.storage.differences import (
     rows_apart,
     unlike,
 )
+from omnigraph.storage.filters import equal, one_of
 from omnigraph.storage.lineage import OpClass, merge_base
 from omnigraph.storage.rows import found
 from omnigraph.storage.tables import Table
@@ -166,7 +166,7 @@ class Deltas:
             return None
         rows = self._read(second, new, shown, parts.came)
         came, gone = whole(rows["id"]), addresses(parts.gone)
-        stood, _ = found(first, (), pc.field("id").isin(came))
+        stood, _ = found(first, (), one_of("id", came))
         removed = at_addresses(parts.gone, np.setdiff1d(gone, stood))
         self.reads.parts += len(removed)
         self.reads.rows += sum(part.rows for part in removed)
@@ -177,7 +177,7 @@ class Deltas:
         """Those of a few ids that a table has, so many of them. Where an index says it, no row is read."""
         if count in (0, len(ids)):
             return ids.slice(0, count)
-        return ids.filter(pa.array([bool(len(found(table, (), pc.field("id") == id_)[0])) for id_ in ids]))
+        return ids.filter(pa.array([bool(len(found(table, (), equal("id", id_))[0])) for id_ in ids]))
 
     def touched_too(self, theirs: RowDelta, base: TableState, of: Type, there: TableState, now: TableState) -> RowDelta | None:
         """Of what differs between a base and `there`, what differs between the base and `now`. None: not to be had this way.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.catalog import logical as lg
 from omnigraph.engine.evaluate import constant
@@ -11,12 +10,13 @@ from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.run import Run
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import INTEGER_RANGES, Scalar
+from omnigraph.storage.filters import Filter, equal
 
 LEAST_ROWS = 50_000
 """Below this many nodes reading the column is as quick as asking the index."""
 
 
-def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Run) -> pc.Expression | None:
+def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Run) -> Filter | None:
     """A filter for one condition that an index answers, if that is worth it: an equality on a column that is not in memory."""
     if nodes.count < LEAST_ROWS or run.traversal.value == "csr":
         return None
@@ -37,7 +37,7 @@ def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Ru
                     continue
                 arrow = arrow_type(type_)
                 physical = pa.int32() if pa.types.is_date32(arrow) else pa.int64() if pa.types.is_timestamp(arrow) else arrow
-                return pc.field(name) == pa.scalar(value, physical).cast(arrow)
+                return equal(name, pa.scalar(value, physical).cast(arrow))
             case _:
                 continue
     return None

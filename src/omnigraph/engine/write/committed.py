@@ -17,6 +17,7 @@ from omnigraph.engine.column import Mask
 from omnigraph.engine.stored import Stored
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import whole
+from omnigraph.storage.filters import one_of
 from omnigraph.storage.tables import Table
 
 LOOKUP_KEYS = 8_192
@@ -75,9 +76,7 @@ def rows_where(view: View, type_: NodeType | EdgeType, column: str, values: pa.A
 
 
 def _looked_up(table: Table, column: str, wanted: pa.Array, columns: Sequence[str]) -> pa.Table:
-    parts = [
-        table.read(columns, pc.field(column).isin(wanted.slice(at, LOOKUP_KEYS))) for at in range(0, len(wanted), LOOKUP_KEYS)
-    ]
+    parts = [table.read(columns, one_of(column, wanted.slice(at, LOOKUP_KEYS))) for at in range(0, len(wanted), LOOKUP_KEYS)]
     return pa.concat_tables(parts) if parts else table.read(columns, limit=0)
 
 

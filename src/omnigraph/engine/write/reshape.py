@@ -27,6 +27,7 @@ from omnigraph.errors import UsageError
 from omnigraph.storage.changes import Applied, TableState
 from omnigraph.storage.columns import add_computed_columns, add_nullable_columns, drop_columns, rename_columns
 from omnigraph.storage.derived import then
+from omnigraph.storage.filters import is_null
 from omnigraph.storage.scrub import scrub
 from omnigraph.storage.tables import Tables, unchanged
 
@@ -109,7 +110,7 @@ def _added(tables: Tables, state: TableState, column: pa.Field, value: object) -
 
 def _completed(tables: Tables, state: TableState, column: pa.Field, value: object) -> Applied:
     """A column with one value wherever it had none."""
-    if not tables.open(state).count(pc.field(column.name).is_null()):
+    if not tables.open(state).count(is_null(column.name)):
         return unchanged(state)
     one = pa.array([value], column.type)
 
