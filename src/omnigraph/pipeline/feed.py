@@ -129,15 +129,15 @@ def _listed(given: str | None) -> list[str] | None:
 
 
 class Commits(InputPartition):
-    """A run of commits, by id."""
+    """A run of commits, by id, each with what is wanted of it."""
 
-    def __init__(self, ids: tuple[str, ...]) -> None:
-        super().__init__(ids)
+    def __init__(self, wanted: tuple[tuple[str, Filter], ...]) -> None:
+        super().__init__(wanted)
 
 
-def _runs(commits: Sequence[Commit]) -> list[InputPartition]:
-    ids = [commit.id for commit in commits]
-    return [Commits(tuple(ids[at : at + COMMITS_PER_TASK])) for at in range(0, len(ids), COMMITS_PER_TASK)]
+def _runs(commits: Sequence[tuple[Commit, Filter]]) -> list[InputPartition]:
+    wanted = [(commit.id, chosen) for commit, chosen in commits]
+    return [Commits(tuple(wanted[at : at + COMMITS_PER_TASK])) for at in range(0, len(wanted), COMMITS_PER_TASK)]
 
 
 def _read(followed: Followed, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -145,9 +145,9 @@ def _read(followed: Followed, partition: InputPartition) -> Iterator[pa.RecordBa
         return
     schema = arrow_schema(SCHEMA)
     graph = followed.graph()
-    for id_ in partition.value:
+    for id_, chosen in partition.value:
         commit = graph.past.log.get(id_)
-        changes = graph.past.changes_of(id_, followed.chosen)
+        changes = graph.past.changes_of(id_, chosen)
         for at in range(0, len(changes), BATCH_ROWS):
             rows = [_row(commit, change) for change in changes.between(at, min(at + BATCH_ROWS, len(changes)))]
             yield pa.RecordBatch.from_pylist(rows, schema=schema)

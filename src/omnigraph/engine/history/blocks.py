@@ -1,18 +1,20 @@
 """What one commit changed: a block, the commit against its first parent.
 
 A merge therefore tells what entered its branch. Maintenance commits, and commits that wrote equal values again, are empty blocks.
-The first commit of a graph has no parent, and a commit that changed the schema and rewrote rows compares two different things:
-both are refused with an error of their own.
+The first commit of a graph has no parent, and is refused with an error of its own. A commit that changed the schema says so in
+its block, and rows are compared by the identity of types and properties (`omnigraph.engine.history.evolution`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.history.changes import Change, ChangeList, Filter
-from omnigraph.engine.history.deltas import Deltas, types_of
+from omnigraph.engine.history.deltas import Deltas, Type, types_of
+from omnigraph.engine.history.evolution import SchemaChange, incomparable
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ParentlessCommit, SchemaBoundary
 from omnigraph.storage.commit_log import CommitLog
 from omnigraph.storage.lineage import Commit, OpClass
@@ -58,13 +60,22 @@ class Block:
     changes: list[Change] = field(default_factory=list)
     next_page_token: str | None = None
     """Where the rest begins, when these are the changes of a single commit and there are more."""
+    schema: SchemaChange | None = None
+    """What the commit did to the schema, if it did; comes before the changes, and with the first of them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The block as JSON-ready data."""
-        data: dict[str, Any] = {"cause": self.cause.to_dict(), "changes": [change.to_dict() for change in self.changes]}
+        data: dict[str, Any] = {"cause": self.cause.to_dict()}
+        if self.schema is not None:
+            data["schema"] = self.schema.to_dict()
+        data["changes"] = [change.to_dict() for change in self.changes]
         if self.next_page_token is not None:
             data["next_page_token"] = self.next_page_token
         return data
+
+
+CatalogOf = Callable[[Commit], Catalog]
+"""The schema a commit is written in."""
 
 
 class Blocks:
@@ -74,45 +85,59 @@ class Blocks:
         self._deltas = deltas
         self._log = log
 
-    def changes(self, commit: Commit, catalog: Catalog, chosen: Filter, gone: Reclaimed) -> ChangeList:
+    def changes(self, commit: Commit, catalog_of: CatalogOf, chosen: Filter, gone: Reclaimed) -> ChangeList:
         """What a commit changed, as far as it is wanted."""
+        catalog = catalog_of(commit)
         if commit.parent is None:
             raise ParentlessCommit(f"commit {commit.id} is the first of its graph and has no parent", commit=commit.id)
         if commit.op_class is OpClass.MAINTENANCE or not commit.changes:
             return ChangeList((), catalog.ir.domain)
-        types = types_of(catalog)
-        self._check_schema(commit, {key: type_.name for key, type_ in types.items()})
+        after = types_of(catalog)
+        parent = self._log.get(commit.parent)
+        before = after if parent.schema == commit.schema else types_of(catalog_of(parent))
         if self._is_gone(commit.id, gone) or self._is_gone(commit.parent, gone):
             raise gap(commit)
         found = []
         try:
             for change in commit.changes:
-                type_ = types.get(change.table)
-                if type_ is None or not chosen.wants(type_):
+                old, new = before.get(change.table), after.get(change.table)
+                if not any(type_ is not None and chosen.wants(type_) for type_ in (old, new)):
                     continue
-                delta = self._deltas.of_pins(type_, change.before, type_, change.after)
+                if old is not new:
+                    _require_comparable(commit, old, new)
+                delta = self._deltas.of_pins(old, change.before, new, change.after)
                 if delta is not None:
                     found.append(chosen.applied(delta))
         except HistoryReclaimed:
             raise gap(commit) from None
         return ChangeList(found, catalog.ir.domain)
 
-    def _check_schema(self, commit: Commit, names: dict[str, str]) -> None:
-        assert commit.parent is not None
-        if self._log.get(commit.parent).schema == commit.schema:
-            return
-        for change in commit.changes:
-            if change.before is not None and (change.before.rows or (change.after is not None and change.after.rows)):
-                name = names.get(change.table)
-                raise SchemaBoundary(
-                    f"commit {commit.id} changed the schema and rewrote {name or change.table}", commit=commit.id, type_name=name
-                )
+    def schema(self, commit: Commit, catalog_of: CatalogOf, chosen: Filter) -> SchemaChange | None:
+        """What a commit did to the schema; None: nothing."""
+        if commit.parent is None:
+            return None
+        parent = self._log.get(commit.parent)
+        if parent.schema == commit.schema:
+            return None
+        return SchemaChange.between(catalog_of(parent), catalog_of(commit), chosen)
 
     def _is_gone(self, commit: str, gone: Reclaimed) -> bool:
         home = self._log.home(commit)
         if home is None:
             return False
         return gone.holds(home.incarnation, self._log.get(commit).seq) or home.incarnation in gone.manifests
+
+
+def _require_comparable(commit: Commit, old: Type | None, new: Type | None) -> None:
+    name = None if old is None or new is None else incomparable(old, new)
+    if name is not None:
+        assert new is not None
+        raise SchemaBoundary(
+            f"commit {commit.id} gave {new.name}.{name} another type: its values before and after do not compare",
+            commit=commit.id,
+            type_name=new.name,
+            hint="Take a new baseline (g.baseline(), omnigraph changes baseline) and go on from its cursor.",
+        )
 
 
 def gap(commit: Commit, cursor: str | None = None) -> ChangeFeedGap:

@@ -13,7 +13,7 @@ import base64
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
@@ -86,6 +86,10 @@ class Change:
         return data
 
 
+Identity = tuple[int, int]
+"""What a type is, whatever it is called: its stable id, and how often a type was made under it."""
+
+
 @dataclass(frozen=True)
 class Filter:
     """Which changes are wanted. Empty: all of them."""
@@ -93,6 +97,8 @@ class Filter:
     kinds: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
     ops: frozenset[str] = frozenset()
+    followed: frozenset[Identity] = frozenset()
+    """Types that had one of the names when it was asked for, and are wanted whatever they are called since."""
 
     @classmethod
     def of(cls, kinds: Iterable[str] | str | None, types: Iterable[str] | str | None, ops: Iterable[str] | str | None) -> Filter:
@@ -103,16 +109,28 @@ class Filter:
                 raise UsageError(f"no {what} `{name}`", hint=f"There are {', '.join(known)}.")
         return chosen
 
-    def check(self, catalog: Catalog) -> None:
-        """Refuse names of types that do not exist."""
-        known = {*catalog.nodes, *catalog.edges}
+    def check(self, *catalogs: Catalog) -> None:
+        """Refuse names of types that do not exist in any of some catalogs."""
+        known = {name for catalog in catalogs for name in (*catalog.nodes, *catalog.edges)}
         for name in sorted(self.types - known):
             raise UsageError(f"no type `{name}`", hint=did_you_mean(name, known) or f"There are {', '.join(sorted(known))}.")
 
     def wants(self, type_: NodeType | EdgeType) -> bool:
         """Whether changes of a type are wanted at all."""
         kind = "node" if isinstance(type_, NodeType) else "edge"
-        return (not self.kinds or kind in self.kinds) and (not self.types or type_.name in self.types)
+        if self.kinds and kind not in self.kinds:
+            return False
+        return not self.types or type_.name in self.types or (type_.type_id, type_.incarnation) in self.followed
+
+    def following(self, known: Iterable[Identity] = (), *catalogs: Catalog) -> Filter:
+        """The same, which also wants the types that are known, and those that have one of the names in a catalog."""
+        if not self.types:
+            return self
+        every: list[NodeType | EdgeType] = []
+        for catalog in catalogs:
+            every += [*catalog.nodes.values(), *catalog.edges.values()]
+        named = {(t.type_id, t.incarnation) for t in every if t.name in self.types}
+        return replace(self, followed=self.followed | named | set(known))
 
     def applied(self, delta: RowDelta) -> RowDelta:
         """The wanted part of a delta."""

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from omnigraph.engine.history.changes import Filter
-from omnigraph.errors import CursorRejected
+from omnigraph.errors import CursorRejected, ResourceLimit
 from omnigraph.model.limits import MAX_CHANGE_TOKEN_BYTES
 
 _CHECK = 8
@@ -40,6 +40,8 @@ class Token(msgspec.Struct, frozen=True, omit_defaults=True):
     """Changes of the commit that were delivered, of those that pass the filter."""
     cut: int = 0
     """Number of the last commit that this round of pages covers."""
+    types: tuple[tuple[int, int], ...] = ()
+    """The types that the filter names, by identity: they are followed when they are called something else."""
 
 
 def filter_text(chosen: Filter) -> str:
@@ -52,7 +54,11 @@ def write_token(token: Token) -> str:
     """A token as text."""
     body = msgspec.json.encode(token)
     text = base64.urlsafe_b64encode(hashlib.sha256(body).digest()[:_CHECK] + body).rstrip(b"=").decode("ascii")
-    assert len(text) <= MAX_CHANGE_TOKEN_BYTES
+    if len(text) > MAX_CHANGE_TOKEN_BYTES:
+        raise ResourceLimit(
+            f"a cursor has at most {MAX_CHANGE_TOKEN_BYTES:,} bytes, and the {len(token.types)} types to follow do not fit",
+            hint="Name fewer types, or follow all of them and choose among the changes.",
+        )
     return text
 
 

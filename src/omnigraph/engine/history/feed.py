@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.catalog.catalog import Catalog
-from omnigraph.engine.history.blocks import Block, Blocks, Cause, gap
+import msgspec
+
+from omnigraph.engine.history.blocks import Block, Blocks, CatalogOf, Cause, gap
 from omnigraph.engine.history.changes import Change, ChangeList, Filter
 from omnigraph.engine.history.cursors import Token, filter_text, read_token, rejected, require, write_token
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ResourceLimit, UsageError
@@ -101,7 +102,7 @@ class Line:
     number: int
     domain: str
     """What tells this graph from others."""
-    catalog_of: Callable[[Commit], Catalog]
+    catalog_of: CatalogOf
     gone: Callable[[], Reclaimed]
 
 
@@ -117,12 +118,12 @@ class Feed:
     def start(self, line: Line, since: str, chosen: Filter) -> Token:
         """The place a text means: `now`, `beginning`, `after:<commit>`, a cursor or a page token."""
         if since == "now":
-            return self._cursor(line, chosen, line.head, line.number)
+            return self._first(line, chosen, line.head, line.number)
         if since == "beginning":
             first = self._log.after(line.ref, -1, 0)
             if not first:
                 raise gap(self._log.get(line.head))
-            return self._cursor(line, chosen, first[0].id, 0)
+            return self._first(line, chosen, first[0].id, 0)
         if since.startswith("after:"):
             return self._after(line, since.removeprefix("after:"), chosen)
         token = read_token(since)
@@ -131,6 +132,9 @@ class Feed:
         require(token, graph=line.domain, chosen=chosen, incarnation=line.ref.incarnation)
         if token.number > line.number:
             raise rejected("it is ahead of the branch")
+        if chosen.types and not token.types:  # of a version that did not note them down
+            there = line.catalog_of(self._log.get(token.commit))
+            token = msgspec.structs.replace(token, types=tuple(sorted(chosen.following((), there).followed)))
         return token
 
     def _after(self, line: Line, commit: str, chosen: Filter) -> Token:
@@ -141,20 +145,43 @@ class Feed:
             raise rejected(f"there is no commit {commit}") from None
         if not found or found[0].id != commit:
             raise rejected(f"commit {commit} is not on branch `{line.ref.branch}`")
-        return self._cursor(line, chosen, commit, number)
+        return self._first(line, chosen, commit, number)
+
+    def _first(self, line: Line, chosen: Filter, commit: str, number: int) -> Token:
+        """A cursor that no other one led to: names of types are those of its commit, or of the branch as it is now."""
+        there, now = (line.catalog_of(self._log.get(id_)) for id_ in (commit, line.head))
+        chosen.check(there, now)
+        return self._cursor(line, chosen.following((), there, now), commit, number)
 
     def _cursor(self, line: Line, chosen: Filter, commit: str, number: int) -> Token:
-        return Token("cursor", line.domain, filter_text(chosen), commit, line.ref.incarnation, number)
+        types = tuple(sorted(chosen.followed))
+        return Token("cursor", line.domain, filter_text(chosen), commit, line.ref.incarnation, number, types=types)
 
     def end(self, line: Line, start: Token, chosen: Filter, last: int) -> Token:
         """The place after the commit with a number, if that is behind another place; else that one."""
-        found = self._log.after(line.ref, last - 1, last) if last > start.number else []
-        return self._cursor(line, chosen, found[-1].id, last) if found else start
+        if last <= start.number:
+            return start
+        if chosen.types:
+            commit, chosen = self.commits(line, start, chosen, last)[-1]
+            return self._cursor(line, chosen.following((), line.catalog_of(commit)), commit.id, last)
+        return self._cursor(line, chosen, self._log.after(line.ref, last - 1, last)[-1].id, last)
+
+    def commits(self, line: Line, start: Token, chosen: Filter, last: int) -> list[tuple[Commit, Filter]]:
+        """The commits behind a place, up to one with a number, each with what is wanted of it."""
+        found: list[tuple[Commit, Filter]] = []
+        chosen, schema = chosen.following(start.types), None
+        for commit in self._log.after(line.ref, start.number, last):
+            found.append((commit, chosen))
+            if commit.schema != schema:
+                schema = commit.schema
+                chosen = chosen.following((), line.catalog_of(commit)) if chosen.types else chosen
+        return found
 
     # ── pages ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def page(self, line: Line, since: Token, chosen: Filter, limits: Limits) -> ChangePage:
         """The next page."""
+        chosen = chosen.following(since.types)
         inside = since.kind == "page"
         cut = since.cut if inside else line.number
         first = since.number if inside else since.number + 1
@@ -169,31 +196,35 @@ class Feed:
             changes = self._changes(line, commit, chosen, at)
             taken = list(room.fill(changes, skipped))
             if taken or len(changes) == skipped:
-                blocks.append(Block(Cause.of(commit), taken))
+                schema = None if skipped else self._blocks.schema(commit, line.catalog_of, chosen)
+                blocks.append(Block(Cause.of(commit), taken, schema=schema))
+                if schema is not None:
+                    chosen = chosen.following((), line.catalog_of(commit))
             delivered = skipped + len(taken)
             if delivered < len(changes):
                 if not taken:
                     break
-                token = Token("page", line.domain, since.filter, commit.id, line.ref.incarnation, commit.seq, delivered, cut)
+                place = self._cursor(line, chosen, commit.id, commit.seq)
+                token = msgspec.structs.replace(place, kind="page", delivered=delivered, cut=cut)
                 return ChangePage(blocks, next_page_token=write_token(token))
             at = self._cursor(line, chosen, commit.id, commit.seq)
         return ChangePage(blocks, write_token(at), at.number >= line.number)
 
     def _changes(self, line: Line, commit: Commit, chosen: Filter, at: Token) -> ChangeList:
         try:
-            return self._blocks.changes(commit, line.catalog_of(commit), chosen, line.gone())
+            return self._blocks.changes(commit, line.catalog_of, chosen, line.gone())
         except ChangeFeedGap as error:
             raise gap(commit, write_token(at)) from error
 
-    def every(self, commit: Commit, catalog: Catalog, gone: Reclaimed, chosen: Filter) -> ChangeList:
+    def every(self, commit: Commit, catalog_of: CatalogOf, gone: Reclaimed, chosen: Filter) -> ChangeList:
         """All changes of one commit."""
-        return self._blocks.changes(commit, catalog, chosen, gone)
+        return self._blocks.changes(commit, catalog_of, chosen, gone)
 
     def block(
-        self, commit: Commit, catalog: Catalog, gone: Reclaimed, chosen: Filter, limits: Limits, token: str | None
+        self, commit: Commit, catalog_of: CatalogOf, gone: Reclaimed, chosen: Filter, limits: Limits, token: str | None
     ) -> Block:
         """The changes of one commit, a page at a time."""
-        domain = catalog.ir.domain
+        domain = catalog_of(commit).ir.domain
         skipped = 0
         if token is not None:
             given = read_token(token)
@@ -201,13 +232,14 @@ class Feed:
             if given.kind != "commit" or given.commit != commit.id:
                 raise rejected("it belongs to another commit")
             skipped = given.delivered
-        changes = self._blocks.changes(commit, catalog, chosen, gone)
+        changes = self._blocks.changes(commit, catalog_of, chosen, gone)
         taken = list(_Room(limits).fill(changes, skipped))
         delivered = skipped + len(taken)
         more = None
         if delivered < len(changes):
             more = write_token(Token("commit", domain, filter_text(chosen), commit.id, delivered=delivered))
-        return Block(Cause.of(commit), taken, more)
+        schema = None if skipped else self._blocks.schema(commit, catalog_of, chosen)
+        return Block(Cause.of(commit), taken, more, schema)
 
 
 class _Room:

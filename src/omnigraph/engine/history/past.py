@@ -61,10 +61,9 @@ class Past:
         """Two states compared."""
         old, new = self.named(before), self.named(after)
         chosen = Filter.of(kinds, types, ops)
+        chosen.check(old.catalog, new.catalog)
+        chosen = chosen.following((), old.catalog, new.catalog)
         every = {**types_of(old.catalog), **types_of(new.catalog)}
-        names = {type_.name for type_ in every.values()}
-        if chosen.types - names:
-            chosen.check(new.catalog)
         keys = [key for key, type_ in every.items() if chosen.wants(type_)]
         deltas = [chosen.applied(delta) for delta in self.deltas.between(old, new, keys)]
         pins = {every[key].name: state.pin for key, state in new.snapshot.tables.items() if key in every}
@@ -87,15 +86,16 @@ class Past:
     def changes(self, branch: str, since: str, chosen: Filter, limits: Limits) -> ChangePage:
         """A page of the change feed."""
         line = self._line(branch)
-        chosen.check(self._view(branch).catalog)
         return self._feed.page(line, self._feed.start(line, since, chosen), chosen, limits)
 
     def commit_changes(self, commit: str, chosen: Filter, limits: Limits, token: str | None) -> Block:
         """What one commit changed."""
         found = self._commit(commit)
-        catalog = self._catalog_of(found)
-        chosen.check(catalog)
-        return self._feed.block(found, catalog, reclaimed(self._store.place), chosen, limits, token)
+        ends = [found] if found.parent is None else [self._commit(found.parent), found]
+        catalogs = [self._catalog_of(end) for end in ends]
+        chosen.check(*catalogs)
+        chosen = chosen.following((), *catalogs)
+        return self._feed.block(found, self._catalog_of, reclaimed(self._store.place), chosen, limits, token)
 
     def stretch(
         self, branch: str, since: str, chosen: Filter, most: int | None = None, until: str | None = None
@@ -105,7 +105,6 @@ class Past:
         Reads no change.
         """
         line = self._line(branch)
-        chosen.check(self._view(branch).catalog)
         start = self._feed.start(line, since, chosen)
         if start.kind != "cursor":
             raise rejected("it stands inside a commit")
@@ -114,16 +113,16 @@ class Past:
             last = min(last, start.number + most)
         return write_token(start), write_token(self._feed.end(line, start, chosen, last))
 
-    def commits_of(self, branch: str, start: str, end: str, chosen: Filter) -> list[Commit]:
-        """The commits between two cursors, oldest first."""
+    def commits_of(self, branch: str, start: str, end: str, chosen: Filter) -> list[tuple[Commit, Filter]]:
+        """The commits between two cursors, oldest first, each with what is wanted of it."""
         line = self._line(branch)
         first, last = (self._feed.start(line, cursor, chosen) for cursor in (start, end))
-        return self.log.after(line.ref, first.number, last.number)
+        return self._feed.commits(line, first, chosen, last.number)
 
     def changes_of(self, commit: str, chosen: Filter) -> ChangeList:
         """Everything one commit changed."""
         found = self._commit(commit)
-        return self._feed.every(found, self._catalog_of(found), reclaimed(self._store.place), chosen)
+        return self._feed.every(found, self._catalog_of, reclaimed(self._store.place), chosen)
 
     def baseline(self, branch: str, chosen: Filter) -> Baseline:
         """Everything at the newest commit of a branch, and the cursor after it."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.history.blocks import Cause
     from omnigraph.engine.history.changes import Change, Stats
     from omnigraph.engine.history.conflicts import Conflict
+    from omnigraph.engine.history.evolution import SchemaChange
 
 COLOURS = {"insert": "green", "update": "yellow", "delete": "red"}
 LONGEST_VALUE = 60
@@ -82,6 +83,19 @@ def _properties(change: Change) -> Iterator[str]:
 
 def _of(properties: Any, name: str) -> str:
     return value_text(properties[name]) if name in properties else "<absent>"
+
+
+def schema_lines(schema: SchemaChange | None) -> Iterator[str]:
+    """What a commit did to the schema."""
+    if schema is None:
+        return
+    yield "schema: changed"
+    for change in schema.types:
+        named = f" (was {change.renamed_from})" if change.renamed_from else ""
+        yield f"{painted(change.op, COLOURS[change.op], bold=True)} {change.kind} type {change.name}{named}"
+        yield from (painted(f"  + {name}", COLOURS["insert"]) for name in change.added)
+        yield from (painted(f"  - {name}", COLOURS["delete"]) for name in change.dropped)
+        yield from (f"  {old} => {new}" for old, new in change.renamed.items())
 
 
 def stats_text(stats: Stats) -> str:

@@ -12,7 +12,7 @@ import click
 
 from omnigraph.errors import StorageError, UsageError
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
-from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, painted
+from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, painted, schema_lines
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
 
@@ -75,7 +75,7 @@ def poll(
         print_json(told)
         return
     for block in blocks:
-        for line in (*cause_lines(block.cause), *change_lines(block.changes), ""):
+        for line in (*cause_lines(block.cause), *schema_lines(block.schema), *change_lines(block.changes), ""):
             click.echo(line)
     if not blocks:
         click.echo("(no new commits)")

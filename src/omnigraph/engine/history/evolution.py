@@ -1,0 +1,110 @@
+"""What a commit did to the schema, for those who follow changes.
+
+A feed goes on over a change of the schema. Types and properties are matched by their identity, which a rename keeps, and the
+images of a commit have the names of its own schema. What a change of the schema does to every entity at once is said once, in
+the block of its commit, instead of in a change per entity:
+
+    a property added, which nobody has a value of yet     said once         filled by a backfill     an update of each entity
+    a property dropped or renamed                         said once         a type renamed           said once
+    a type added                                          said once         a type dropped           said, and a delete of each
+    an enum widened, other promises, descriptions         said once, with no types: no entity is another one
+
+So whoever keeps a copy applies what the block says of the schema, and then its changes, and has what the graph has. What cannot
+be told that way, values of a property that is the same one and has another type, is a boundary (`SchemaBoundary`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.catalog.catalog import Catalog, NodeType
+from omnigraph.engine.history.changes import Filter, Kind, Op, opaque_type_id
+from omnigraph.engine.history.deltas import Type, types_of
+from omnigraph.model.types import PropertyType
+
+
+@dataclass(frozen=True)
+class TypeChange:
+    """What happened to one type."""
+
+    kind: Kind
+    id: str
+    """Opaque; survives a rename."""
+    op: Op
+    name: str
+    """After the commit, or before it if the type is gone."""
+    renamed_from: str | None = None
+    added: tuple[str, ...] = ()
+    """Properties that are new. No entity has a value of them yet, unless a change says so."""
+    dropped: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Properties that have another name, old to new."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as JSON-ready data."""
+        data: dict[str, Any] = {"kind": self.kind, "type": {"id": self.id, "name": self.name}, "op": self.op}
+        if self.renamed_from is not None:
+            data["renamed_from"] = self.renamed_from
+        if self.op == "update":
+            data |= {"added": list(self.added), "dropped": list(self.dropped), "renamed": dict(self.renamed)}
+        return data
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """What a commit did to the schema. Without types: nothing that an entity shows."""
+
+    types: tuple[TypeChange, ...] = ()
+
+    @classmethod
+    def between(cls, old: Catalog, new: Catalog, chosen: Filter) -> SchemaChange:
+        """What is different about the types that are wanted, in the order of changes."""
+        before, after = types_of(old), types_of(new)
+        found = []
+        for key in before.keys() | after.keys():
+            first, second = before.get(key), after.get(key)
+            if any(t is not None and chosen.wants(t) for t in (first, second)):
+                change = _type_change(new.ir.domain, first, second)
+                if change is not None:
+                    found.append(change)
+        return cls(tuple(sorted(found, key=lambda c: (c.kind != "node", c.id))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as JSON-ready data."""
+        return {"types": [type_.to_dict() for type_ in self.types]}
+
+
+def incomparable(old: Type, new: Type) -> str | None:
+    """A property that is the same one on both sides, with values that do not compare. None: there is none."""
+    before = {prop.property_id: _form(prop.type) for prop in old.properties.values()}
+    after = {prop.property_id: prop for prop in new.properties.values()}
+    both = before.keys() & after.keys()
+    return next((after[number].name for number in sorted(both) if before[number] != _form(after[number].type)), None)
+
+
+def _form(type_: PropertyType) -> tuple[object, ...]:
+    return type_.scalar, type_.is_list, type_.dimension
+
+
+def _type_change(domain: str, old: Type | None, new: Type | None) -> TypeChange | None:
+    type_ = new or old
+    assert type_ is not None
+    kind: Kind = "node" if isinstance(type_, NodeType) else "edge"
+    id_ = opaque_type_id(domain, type_)
+    if old is None or new is None:
+        return TypeChange(kind, id_, "delete" if new is None else "insert", type_.name)
+    before = {prop.property_id: name for name, prop in old.properties.items()}
+    after = {prop.property_id: name for name, prop in new.properties.items()}
+    change = TypeChange(
+        kind,
+        id_,
+        "update",
+        new.name,
+        old.name if old.name != new.name else None,
+        tuple(sorted(after[number] for number in after.keys() - before.keys())),
+        tuple(sorted(before[number] for number in before.keys() - after.keys())),
+        {before[n]: after[n] for n in sorted(before.keys() & after.keys()) if before[n] != after[n]},
+    )
+    return change if change.renamed_from or change.added or change.dropped or change.renamed else None
