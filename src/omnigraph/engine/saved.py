@@ -43,7 +43,7 @@ import pyarrow as pa
 
 from omnigraph.engine.column import Array
 from omnigraph.engine.numbering import Mark, Numbers
-from omnigraph.engine.sealed import Damaged, Sealed, decoded, sealed, written
+from omnigraph.engine.sealed import Damaged, Gone, Sealed, decoded, sealed, written
 from omnigraph.errors import GraphError
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.rows import Piece
@@ -129,6 +129,8 @@ class State:
         """Arrays of some names and types; None if one of them is damaged or missing, which is counted."""
         try:
             found = {name: self._file.array(name, dtype) for name, dtype in types.items()}
+        except Gone:  # another process wrote a newer one
+            return None
         except Damaged as error:
             self.refuse(str(error))
             return None
@@ -242,11 +244,13 @@ class Saved:
             self._read.add(path)
 
     def count_damaged(self, path: Path, reason: str) -> None:
-        """A file is not what was written. It is not looked at again, and goes when another one is written."""
+        """A file is not what was written. It goes, and what cannot go (a folder in its place) is not looked at again."""
         with self._lock:
             if path not in self._damaged:
                 self._damaged.add(path)
                 self._tell(f"{path}: {reason}")
+        with suppress(OSError):
+            path.unlink()
 
     def _tell(self, reason: str) -> None:
         self._reasons = [*self._reasons[1 - _REASONS :], reason]
@@ -265,9 +269,10 @@ class Saved:
             try:
                 file = Sealed.open(path)
                 origin: Origin = decoded(file.about, Origin)
+            except Gone:
+                continue
             except Damaged as error:
-                if path.exists():  # another process may have deleted it a moment ago
-                    self.count_damaged(path, str(error))
+                self.count_damaged(path, str(error))
                 continue
             if origin.home != home:
                 self.count_damaged(path, f"it is of {origin.home}")

@@ -51,6 +51,10 @@ class Damaged(Exception):
     """The file is not what was written, or not for this code."""
 
 
+class Gone(Damaged):
+    """There is no file any more."""
+
+
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One array."""
 
@@ -215,7 +219,8 @@ class _File:
             about = os.fstat(self._at)
         except OSError as error:
             self.__exit__()
-            raise Damaged(f"it cannot be opened: {error.strerror}") from error
+            kind = Gone if isinstance(error, FileNotFoundError) else Damaged
+            raise kind(f"it cannot be opened: {error.strerror}") from error
         if not stat.S_ISREG(about.st_mode):
             self.__exit__()
             raise Damaged("it is no file")

@@ -26,7 +26,7 @@ from omnigraph.engine.column import Column
 from omnigraph.engine.memory import Key, Memory
 from omnigraph.engine.numbering import Mark, Numbers
 from omnigraph.engine.saved import Arrays, Saved, State, deleted_to_array, state_to_vectors, vectors_to_arrays
-from omnigraph.errors import StorageError
+from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.filters import Filter
 from omnigraph.storage.rows import Piece, column_identity, deleted, found, pieces, read_pieces, take
@@ -282,7 +282,7 @@ class Stored:
         """Which rows of a piece, as another pin has it, are the rows of this one; None: it lacks some, or that cannot be told."""
         try:
             before = other.offsets(old)
-        except StorageError:  # the other pin was reclaimed
+        except (NotFound, HistoryReclaimed, StorageError):  # the other pin was reclaimed
             return None
         after = self.offsets(piece)
         where = np.searchsorted(before, after)
