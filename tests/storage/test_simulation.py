@@ -16,7 +16,7 @@ from tests.storage.crashing import copied, scratch_folder
 from tests.storage.graphs import new_graph
 from tests.storage.simulation import History
 
-from omnigraph.storage import manifest, turns
+from omnigraph.storage import manifest, reservations, turns
 
 HISTORIES = int(os.environ.get("OMNIGRAPH_SIMULATION_HISTORIES", "1000"))
 QUICK = 30
@@ -32,6 +32,7 @@ def template() -> Iterator[tuple[Path, str]]:
 @pytest.fixture(autouse=True)
 def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest, "TAIL_COMMITS", 4)  # so that short histories fill tails and merge packed fragments
+    monkeypatch.setattr(reservations, "LOSSES", 1_000_000)  # both handles are of one process, and one thread
     monkeypatch.setattr(turns, "STALLED", 0.0)  # a rival acts while this process has the turn: waiting for it would be in vain
 
 

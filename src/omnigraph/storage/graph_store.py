@@ -486,7 +486,7 @@ class GraphStore:
     def publish(self, branch: str, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
         """Publish a plan to a branch."""
         self.require_writable()
-        return self._publisher(self.ref(branch)).publish(plan, revalidate)
+        return self.publisher(branch).publish(plan, revalidate)
 
     @contextmanager
     def in_flight(self, commit: str | None = None) -> Iterator[Held]:
@@ -514,6 +514,10 @@ class GraphStore:
         """Empty tables for a plan that will create them. Nobody sees them until it is published."""
         self.require_writable()
         return tuple(self.tables.create(t.table, t.location, t.schema) for t in tables)
+
+    def publisher(self, branch: str) -> Publisher:
+        """What publishes to a branch."""
+        return self._publisher(self.ref(branch))
 
     def _publisher(self, ref: Ref) -> Publisher:
         with self._lock:

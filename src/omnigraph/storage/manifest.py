@@ -86,6 +86,14 @@ Body = TypeVar("Body")
 
 
 @dataclass(frozen=True, slots=True)
+class Reservation:
+    """Somebody has the branch to itself for a moment: see `reservations`."""
+
+    owner: str
+    beat: int
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """Where a branch is."""
 
@@ -96,6 +104,7 @@ class Head:
     """The branch was deleted: no further commit may follow."""
     fence: int = 0
     """The newest reclaim whose list everybody who goes on from here has to respect: see `doomed`."""
+    reserved: Reservation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ up again, and the caller's `revalidate` sees what happened in between.
 
 **Files that reclaim took for garbage** meanwhile are found out before the swap, and the plan fails (`doomed`).
 
+**Who has lost twice** has the branch to itself for a moment; everybody else waits for that before a swap (`reservations`).
+
 **An unclear outcome** (a timeout after the swap was sent) is settled by looking: the commit's id is chosen before the first
 attempt, so either the lineage holds it, and the publish succeeded, or it does not, and the attempt is repeated or reported.
 
@@ -56,6 +58,7 @@ from omnigraph.storage.lance_errors import LostRace
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
 from omnigraph.storage.manifest import TAIL_COMMITS, Manifest, ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.reservations import Reservations
 from omnigraph.storage.rewrites import FOLD_FRAGMENTS, fold_small_fragments
 from omnigraph.storage.tables import Tables, unchanged
 from omnigraph.storage.turns import Turns
@@ -102,6 +105,7 @@ class Publisher:
         self._ids = ids
         self._clock = clock
         self._turns = Turns(manifest.folder)
+        self.reservations = Reservations(manifest)
         self._lock = Lock()
         self._complete = Condition(self._lock)
         """Everybody whom the leader waits for is in the queue."""
@@ -115,6 +119,8 @@ class Publisher:
 
     def publish(self, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
         """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
+        self.reservations.wait_for_threads()
+        begun = time.monotonic()
         waiting = _Waiting(plan, self._ids.next(), revalidate, plan.fence(self.manifest.place.fence))
         waiting.outcome.add_done_callback(lambda _: waiting.called.set())
         with self._lock:
@@ -127,7 +133,13 @@ class Publisher:
             self._wait(waiting)
         if not waiting.outcome.done():
             self._lead(waiting)
-        return waiting.outcome.result()
+        try:
+            commit = waiting.outcome.result()
+        except (ReadSetChanged, PreconditionFailed):
+            self.reservations.lost(begun)
+            raise
+        self.reservations.won()
+        return commit
 
     def _wait(self, waiting: _Waiting) -> None:
         try:
@@ -195,6 +207,7 @@ class Publisher:
             if doubtful:
                 batch = self._settle(batch)
                 doubtful = False
+            head = self.reservations.respected(head, self._turns)
             state, commits, batch = self._apply_batch(batch, self._fenced(head))
             if not batch:
                 return

@@ -65,7 +65,7 @@ class Turns:
         try:
             yield
         finally:
-            self._leave()
+            self.leave()
 
     def wait(self) -> None:
         """Wait for a turn, unless it is held already."""
@@ -75,9 +75,9 @@ class Turns:
             for folder in self._line:
                 self._move_up(folder)
         except OSError:  # nobody moves, or there are no such locks there
-            self._leave()
+            self.leave()
         except BaseException:
-            self._leave()
+            self.leave()
             raise
 
     def _move_up(self, folder: str) -> None:
@@ -88,10 +88,11 @@ class Turns:
         except BaseException:
             os.close(descriptor)
             raise
-        self._leave()
+        self.leave()
         self._held = descriptor
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Give a turn to the next."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
