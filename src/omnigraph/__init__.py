@@ -53,6 +53,7 @@ from omnigraph.errors import (
     UnsupportedFormat,
     UsageError,
     ValidationError,
+    VoidConstraint,
 )
 from omnigraph.model.versions import __version__
 
@@ -125,6 +126,7 @@ __all__ = [
     "UnsupportedFormat",
     "UsageError",
     "ValidationError",
+    "VoidConstraint",
     "__version__",
     "init",
     "open",

@@ -7,7 +7,8 @@
     │   └── TypeCheckError          type_error              a query that parses but does not fit its schema
     ├── SchemaChangeError           a schema that cannot follow the accepted one
     │   ├── SchemaIdentityError     schema_identity         rename hints or stored identities do not resolve
-    │   └── UnsupportedChange       unsupported_change      the migration plan has a step that cannot be applied
+    │   ├── UnsupportedChange       unsupported_change      the migration plan has a step that cannot be applied
+    │   └── VoidConstraint          void_constraint         the schema holds a constraint that nothing can be held against
     ├── InputError                  the request is well-formed, its values are not
     │   ├── UsageError              usage                   arguments that do not fit together
     │   ├── ScopeError              scope                   no graph is addressed, or in a way that is of no use here
@@ -148,6 +149,13 @@ class UnsupportedChange(SchemaChangeError):
 
     code = "unsupported_change"
     default_hint = "Run `omnigraph schema plan` to see every step; split the change or load into a new property."
+
+
+class VoidConstraint(SchemaChangeError):
+    """The schema of the graph holds a constraint that cannot be checked, so nothing of its type can be written."""
+
+    code = "void_constraint"
+    default_hint = "Apply a schema without this constraint; reading goes on as before."
 
 
 class InputError(GraphError):

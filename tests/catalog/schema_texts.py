@@ -154,9 +154,10 @@ def _node_constraints(draw: st.DrawFn, own: list[Member]) -> list[Member]:
 
 @st.composite
 def _shared_constraints(draw: st.DrawFn, own: list[Member], system: list[str]) -> list[Member]:
-    columns = [*system, *(m.name for m in own if not m.type.startswith("Blob"))]
+    indexed = [*system, *(m.name for m in own if not m.type.startswith("Blob"))]
+    compared = [*system, *(m.name for m in own if not m.type.startswith(("Blob", "[", VECTOR)))]
     found = []
-    for word in ("unique", "index"):
+    for word, columns in (("unique", compared), ("index", indexed)):
         if draw(_seldom) and columns:
             chosen = draw(st.lists(st.sampled_from(columns), unique=True, min_size=1, max_size=2))
             found.append(Member(f"@{word}({', '.join(chosen)})"))

@@ -6,12 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from omnigraph.catalog.check.rules import SCHEMA_RULES
 from omnigraph.catalog.declare import declare, read_shape
+from omnigraph.catalog.keepable import is_plain
 from omnigraph.catalog.shape import Check, Embed, Index, Key, Note, Range, Shape, Unique
 from omnigraph.errors import ParseError, SchemaError
 from omnigraph.language import Source, read_schema
+from omnigraph.model.arrow import pattern_problem
 
 CASES = re.split(r"^=== ", (Path(__file__).parent / "cases" / "schema_rules.pg.txt").read_text(), flags=re.MULTILINE)[1:]
 PARSED = [(case.partition("\n")[0].rpartition(": "), case.partition("\n")[2]) for case in CASES]
@@ -138,3 +142,40 @@ def _property(name: str, scalar: object, *, nullable: bool = False, is_list: boo
         "declared_directly": True,
         "satisfies_interface_properties": [],
     }
+
+
+_PIECES = (
+    "a",
+    "Z9",
+    ".",
+    "^",
+    "$",
+    "|",
+    "(",
+    "(?:",
+    "(?P<n>",
+    ")",
+    "[a-z]",
+    "[^0-9_]",
+    "[z-a]",
+    "[a-.]",
+    "[+--]",
+    "*",
+    "+",
+    "?",
+    "{2}",
+)
+_MORE = ("{3,1}", "{9,}", "{99}", "{1001}", "\\\\d", "\\\\.", "\\\\1", "(?=", "é", "\\\\b", "[", "]", "-", " ", "\\\\")
+
+
+@given(st.lists(st.sampled_from(_PIECES + _MORE), max_size=12).map("".join))
+def test_a_plain_pattern_is_one_that_the_engine_runs(pattern: str) -> None:
+    if is_plain(pattern):
+        assert pattern_problem(pattern) is None, pattern
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^[a-z.]+@lumenfreight[.]example$", "^LF-[0-9]+$", "^[a-z0-9_]+$", r"^\d{4}-\d\d$", "", "a|b"]
+)
+def test_usual_patterns_are_plain(pattern: str) -> None:
+    assert is_plain(pattern)

@@ -7,6 +7,7 @@ day and its readers drop it. Milliseconds since the epoch in UTC is what is stor
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -37,6 +38,17 @@ def arrow_type(type_: PropertyType) -> pa.DataType:
         return pa.list_(pa.float32(), type_.dimension)
     scalar = _SCALARS[type_.scalar]
     return pa.list_(scalar) if type_.is_list else scalar
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Why Arrow cannot run a regular expression; None if it can."""
+    try:
+        pc.match_substring_regex(pa.array([""], pa.string()), pattern=pattern)
+    except pa.ArrowInvalid as refused:
+        return str(refused).removeprefix("Invalid regular expression: ").partition("\n")[0]
+    except UnicodeEncodeError:
+        return "it holds half a character (a lone surrogate)"
+    return None
 
 
 def arrow_field(name: str, type_: PropertyType) -> pa.Field:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from omnigraph.catalog.declare.names import TypeKind
+from omnigraph.catalog.keepable import void
 from omnigraph.catalog.shape import Check, Constraint, Index, Key, Range, Unique
 from omnigraph.language.diagnostics import Family, Problems, did_you_mean
 from omnigraph.language.pg import tree as pg
@@ -32,7 +33,12 @@ class Constraints:
             case pg.ConstraintKind.KEY | pg.ConstraintKind.UNIQUE | pg.ConstraintKind.INDEX:
                 columns = [self._name(a, constraint) for a in constraint.arguments]
                 if None not in columns:
-                    self.add_columns(constraint.kind.value, tuple(c for c in columns if c), constraint.span)
+                    names = tuple(c for c in columns if c)
+                    problem = void(Unique(names), self._types) if constraint.kind is pg.ConstraintKind.UNIQUE else None
+                    if problem is None:
+                        self.add_columns(constraint.kind.value, names, constraint.span)
+                    else:
+                        self._refuse(f"`@unique` cannot be checked: {problem}", constraint.span, "name single values only")
             case pg.ConstraintKind.RANGE:
                 self._add_range(constraint)
             case pg.ConstraintKind.CHECK:
@@ -97,7 +103,13 @@ class Constraints:
         if type_.scalar.value != "String":
             self._refuse(f"`@check` requires a String type; `{name}` is {type_}", constraint.span)
             return
-        self.found.append(Check(name, pattern.value))
+        found = Check(name, pattern.value)
+        problem = void(found, self._types)
+        if problem is None:
+            self.found.append(found)
+        else:
+            help = "patterns are those of RE2: no look-around, no back-references, no repetition above 1000"
+            self._refuse(f"`@check` of `{name}` cannot be checked: {problem}", constraint.span, help)
 
     def _constrained_property(self, constraint: pg.Constraint) -> str | None:
         word = f"@{constraint.kind.value}"

@@ -1,8 +1,8 @@
-"""Changes of constraints. All but a key can be added; nothing can be taken away.
+"""Changes of constraints. All but a key can be added; nothing that is kept can be taken away.
 
 A constraint is a promise to whoever reads the graph. It can be given once the entities that exist keep it, which is looked at
 when the plan is applied; it cannot be taken back. A key is more than that: it is what ids are made of, so it can only come with
-its type.
+its type. A constraint that nothing can be held against (`keepable`) promised nothing, and may go.
 
 A one-column constraint has two spellings, `email: String @unique` and `@unique(email)`, and the IR keeps both facts: which words
 stand on a property, and which constraints hold for the type. The two comparisons are therefore made separately, and each change
@@ -34,8 +34,9 @@ from omnigraph.catalog.ir_constraints import (
     UniqueIR,
     constraint_shape,
 )
+from omnigraph.catalog.keepable import void
 from omnigraph.catalog.migration.render import constraint_text
-from omnigraph.catalog.migration.steps import AddConstraint, Refusal, Step
+from omnigraph.catalog.migration.steps import AddConstraint, Refusal, RemoveConstraint, Step
 from omnigraph.catalog.shape import Check, Constraint, Index, Key, Range, Unique, constraint_sort_key
 
 _ONE_COLUMN: Mapping[str, Callable[[tuple[str, ...]], Constraint]] = {"key": Key, "unique": Unique, "index": Index}
@@ -62,7 +63,11 @@ def type_constraint_changes(accepted: TypeIR, desired: TypeIR) -> Iterator[Step]
     reported = _reported_by_properties(accepted, desired)
     for identity, constraint in before.items():
         if identity not in after and identity not in reported:
-            yield _removal(desired, constraint_shape(constraint), None, still_there=False)
+            before_shape = constraint_shape(constraint)
+            if void(before_shape, {p.name: p.type for p in accepted.properties}) is not None:
+                yield RemoveConstraint(desired.kind, desired.name, before_shape)
+            else:
+                yield _removal(desired, before_shape, None, still_there=False)
     for identity, constraint in after.items():
         if identity not in before and identity not in reported:
             yield _addition(desired, constraint_shape(constraint), None, already_there=False)

@@ -17,6 +17,7 @@ from omnigraph.catalog.migration.steps import (
     ExtendEnum,
     MigrationPlan,
     Refusal,
+    RemoveConstraint,
     RenameProperty,
     RenameType,
     RequireProperty,
@@ -52,6 +53,8 @@ def render_step(step: Step) -> str:
             return f"rename property '{owner}.{old}' -> '{owner}.{new}' on {kind} '{owner}'"
         case AddConstraint(kind, owner, constraint):
             return f"add constraint {constraint_text(constraint)} on {kind} '{owner}'"
+        case RemoveConstraint(kind, owner, constraint):
+            return f"remove constraint {constraint_text(constraint)} from {kind} '{owner}': it could not be checked"
         case TightenCardinality(owner, minimum, maximum):
             return f"tighten cardinality of edge '{owner}' to {cardinality_text(minimum, maximum)}"
         case ExtendEnum(kind, owner, name, added):

@@ -121,6 +121,23 @@ class AddConstraint:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveConstraint:
+    """A constraint goes that nothing could be held against."""
+
+    type_kind: TypeKind
+    type_name: str
+    constraint: Constraint
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "remove_constraint",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "constraint": constraint_json(self.constraint),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class TightenCardinality:
     """A source may have fewer different numbers of edges than before."""
 
@@ -242,6 +259,7 @@ Step = (
     | RequireProperty
     | RenameProperty
     | AddConstraint
+    | RemoveConstraint
     | TightenCardinality
     | ExtendEnum
     | UpdateTypeMetadata

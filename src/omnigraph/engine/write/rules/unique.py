@@ -20,6 +20,7 @@ from omnigraph.engine.hashing import all_differ
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import Delta, among, plain, whole
 from omnigraph.engine.write.committed import rows_where
+from omnigraph.engine.write.rules.values import refuse_void
 from omnigraph.engine.write.violations import Violation
 
 _DENSE = 4
@@ -29,7 +30,11 @@ _DENSE = 4
 def groups_of(delta: Delta) -> list[tuple[str, ...]]:
     """The unique groups of a type, less the key: the id takes care of that one."""
     key = delta.type.key_names if isinstance(delta.type, NodeType) else frozenset[str]()
-    return [c.columns for c in delta.type.constraints if isinstance(c, Unique) and frozenset(c.columns) != key]
+    found = [c.columns for c in delta.type.constraints if isinstance(c, Unique) and frozenset(c.columns) != key]
+    many = {name for name, prop in delta.type.properties.items() if prop.type.is_list or prop.type.is_vector}
+    if any(not many.isdisjoint(group) for group in found):
+        refuse_void(delta.type)
+    return found
 
 
 def check(delta: Delta, view: View) -> Iterator[Violation]:

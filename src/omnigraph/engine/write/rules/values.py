@@ -11,11 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import Property
+from omnigraph.catalog.catalog import EdgeType, NodeType, Property
+from omnigraph.catalog.keepable import void
+from omnigraph.catalog.logical import Comparator
 from omnigraph.catalog.shape import Check, Range
-from omnigraph.engine.column import Mask, to_mask
+from omnigraph.engine.column import Mask, Vec, to_mask
+from omnigraph.engine.compare import compare
 from omnigraph.engine.write.changeset import Delta, plain
 from omnigraph.engine.write.violations import Violation
+from omnigraph.errors import VoidConstraint
 
 
 def check(delta: Delta) -> Iterator[Violation]:
@@ -72,19 +76,38 @@ def _property(delta: Delta, prop: Property) -> Iterator[Violation]:
 
 def _range(delta: Delta, name: str, low: int | float | None, high: int | float | None) -> Iterator[Violation]:
     values = delta.column(name)
+    if pa.types.is_list(values.type):
+        return  # a range says nothing about lists
+    held = Vec.of(values.cast(pa.float64()) if pa.types.is_float32(values.type) else values)
     bad = np.zeros(len(values), np.bool_)
     if low is not None:
-        bad |= to_mask(pc.less(values, pa.scalar(low)))
+        bad |= compare(held, Comparator.LT, low, len(values))
     if high is not None:
-        bad |= to_mask(pc.greater(values, pa.scalar(high)))
+        bad |= compare(held, Comparator.GT, high, len(values))
     bounds = f"{'' if low is None else low}..{'' if high is None else high}"
     yield from _each(delta, "range", name, values, bad, lambda v: f"is {v}, outside {bounds}")
 
 
 def _pattern(delta: Delta, name: str, pattern: str) -> Iterator[Violation]:
     values = delta.column(name)
-    bad = ~to_mask(pc.match_substring_regex(values, pattern=pattern)) & to_mask(values.is_valid())
+    try:
+        bad = ~to_mask(pc.match_substring_regex(values, pattern=pattern)) & to_mask(values.is_valid())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        refuse_void(delta.type)
+        raise
     yield from _each(delta, "check", name, values, bad, lambda v: f"is {v!r}, which does not match {pattern}")
+
+
+def refuse_void(type_: NodeType | EdgeType) -> None:
+    """Raise if a type has a constraint that nothing can be held against."""
+    from omnigraph.catalog.migration.render import constraint_text
+
+    types = {prop.name: prop.type for prop in type_.properties.values()}
+    for constraint in type_.constraints:
+        problem = void(constraint, types)
+        if problem is not None:
+            text = constraint_text(constraint)
+            raise VoidConstraint(f"nothing can be written to {type_.name}: {text} cannot be checked: {problem}")
 
 
 def _each(delta: Delta, rule: str, name: str, values: pa.Array, bad: Mask, what: Callable[[object], str]) -> Iterator[Violation]:
