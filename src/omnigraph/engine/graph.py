@@ -395,13 +395,15 @@ class Graph(PastMethods, LookingMethods):
         engine: Literal["auto", "local", "spark"] | Runner = "auto",
         types: Mapping[str, str] | None = None,
         quarantine: str | os.PathLike[str] | None = None,
+        lossy: Literal["round"] | None = None,
     ) -> LoadResult:
         """Load files, frames or records as one commit. All that is wrong with them is reported, and then nothing is changed.
 
         `source` is a path, a folder, a pattern or several (`.jsonl`, `.csv`, `.parquet`), a mapping of types to frames, rows or
         paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it. Large files
         and Spark's data frames are loaded by Spark, other things by this process, unless `engine` says who. With `quarantine`, a
-        path, rows that break a rule are left out and written down there, and the rest is loaded.
+        path, rows that break a rule are left out and written down there, and the rest is loaded. A value that its type cannot
+        hold exactly is a violation; `lossy="round"` rounds such numbers and times.
         """
         from omnigraph.engine.load.request import asked
         from omnigraph.engine.load.runner import runner_for
@@ -420,6 +422,7 @@ class Graph(PastMethods, LookingMethods):
             progress=progress,
             types=types,
             external_blobs=self.external_blobs,
+            lossy=lossy,
         )
         result = runner_for(engine, request)(self.workspace, view, request)
         self._after_write(branch, view.catalog)

@@ -64,6 +64,7 @@ class Options(TypedDict, total=False):
     progress: bool | Report | None
     types: dict[str, str] | None
     quarantine: str | Path | None
+    lossy: Literal["round"] | None
 
 
 def load(

@@ -9,6 +9,7 @@
     partitions  at least so many tasks, if there is enough to read  one per `PARTITION_ROWS` rows
     pushdown    whether filters are looked at while reading         false
     mode        how rows are written: append or merge                append
+    lossy       round: numbers and times that do not fit exactly    they are violations
     actor, message                                                  what stands in the commit that is written
     storage.*   options of the object store                         –
 
@@ -66,7 +67,7 @@ _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 STORAGE_OPTION: Final = "storage."
 """How options begin that are meant for the object store."""
 
-_OPTIONS: Final = ("graph", "type", "branch", "at", "columns", "partitions", "pushdown", "mode", "actor", "message")
+_OPTIONS: Final = ("graph", "type", "branch", "at", "columns", "partitions", "pushdown", "mode", "lossy", "actor", "message")
 _ID: Final = PropertyType(Scalar.STRING)
 
 

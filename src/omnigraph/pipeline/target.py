@@ -7,8 +7,8 @@
     mode("overwrite")                       the rows become all there is of the type
 
 Tasks check rows and write data files that nothing refers to; the driver asks the rules about sets of rows and makes one commit,
-exactly as a load does (`omnigraph.pipeline.load`). Columns that do not fit are refused before any task starts. What a Spark value
-could lose on its way is a violation like any other: microseconds of a timestamp, and a double that is no number.
+exactly as a load does (`omnigraph.pipeline.load`). Columns that do not fit are refused before any task starts; values that a type
+cannot hold exactly are violations with their rows, unless the option `lossy` is `round`.
 
 Spark plans a write in one process, has tasks do it, and commits in another. The lease that keeps reclaim away from the files goes
 from hand to hand with the writer: it is given back after the commit, or when Spark gives up, and ends after a day in any case.
@@ -22,7 +22,6 @@ from datetime import timedelta
 from typing import Final, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
@@ -35,16 +34,13 @@ from omnigraph.engine.load.progress import Told
 from omnigraph.engine.load.request import Request
 from omnigraph.engine.load.sources import Format, Input
 from omnigraph.engine.view import View
-from omnigraph.engine.write.violations import Violation
+from omnigraph.errors import UsageError
 from omnigraph.pipeline.batches import gathered
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import Held
 
 LONGEST: Final = timedelta(days=1)
 """How long a write may take."""
-
-SHOWN = 20
-"""Rows that are told of, per column and task, whose values would lose something."""
 
 
 @dataclass
@@ -72,15 +68,7 @@ class Writer(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Check and write the rows of a task."""
-        lost: list[Violation] = []
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            for batch in gathered(iterator):
-                lost.extend(losses(self.type, batch))
-                yield batch
-
-        portion = read_batches(self.work, self.type, batches())
-        portion.violations += lost
+        portion = read_batches(self.work, self.type, gathered(iterator))
         context = TaskContext.get()
         return Written(0 if context is None else context.partitionId(), portion)
 
@@ -109,36 +97,18 @@ def writer(
 ) -> Writer:
     """A writer on top of the newest commit of a branch."""
     place = store.place
+    lossy = options.get("lossy")
+    if lossy not in (None, "round"):
+        raise UsageError(f"option `lossy` cannot be `{lossy}`", hint="It is round, or left out.")
     return Writer(
         place.uri,
         dict(place.options),
         view.snapshot.commit,
         branch,
         type_,
-        Work.of(place, view),
+        Work.of(place, view, lossy=lossy is not None),
         mode,
         options.get("actor"),
         options.get("message"),
         store.lease_for(LONGEST),
     )
-
-
-def losses(type_: NodeType | EdgeType, batch: pa.RecordBatch) -> Iterator[Violation]:
-    """Values that a property could hold only in part."""
-    for name in batch.schema.names:
-        column, prop = batch.column(name), type_.properties.get(name)
-        if prop is None:
-            continue
-        values = column.flatten() if pa.types.is_list(column.type) else column
-        wrong: pa.Array | None = None
-        if pa.types.is_timestamp(values.type):
-            numbers = values.cast(pa.int64())
-            wrong = pc.not_equal(pc.subtract(numbers, pc.multiply(pc.divide(numbers, 1000), 1000)), 0)
-            said = "has microseconds, and a DateTime holds milliseconds"
-        elif pa.types.is_floating(values.type):
-            wrong = pc.is_nan(values)
-            said = "is NaN, which no property holds; use null for no value"
-        if wrong is None or not pc.any(wrong).as_py():
-            continue
-        for value in values.filter(wrong).slice(0, SHOWN).to_pylist():
-            yield Violation("type", type_.name, f"{type_.name}.{name} {said}: {value}", name, value=value)

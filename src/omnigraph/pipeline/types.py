@@ -9,8 +9,8 @@
     Blob                                  binary; one that refers to another place is refused
     [T]                                   array<T>
 
-A column may be written to a property if every value its Spark type has is one the property's type can hold, or is told of as a
-violation with its row when it is not: `bigint` may go into U32, `double` may not go into F32, which would round it silently.
+A column may be written to a property if the table of conversions takes its kind of values (`omnigraph.model.conversions`). Each
+value is then taken exactly, or is a violation with its row: `bigint` may go into U32 and `double` into F32, but not 0.1.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.external.cells import blob_properties, held_bytes
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.conversions import Door, takes
+from omnigraph.model.given import Kind
 from omnigraph.model.types import PropertyType, Scalar
 
 _SPARK: dict[Scalar, st.DataType] = {
@@ -41,22 +43,17 @@ _SPARK: dict[Scalar, st.DataType] = {
     Scalar.DATETIME: st.TimestampType(),
 }
 
-_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
-
-_WRITABLE: dict[Scalar, tuple[type[st.DataType], ...]] = {
-    Scalar.STRING: (st.StringType, st.CharType, st.VarcharType),
-    Scalar.BLOB: (st.BinaryType,),
-    Scalar.BOOL: (st.BooleanType,),
-    Scalar.I32: _INTEGERS,
-    Scalar.I64: _INTEGERS,
-    Scalar.U32: _INTEGERS,
-    Scalar.U64: _INTEGERS,
-    Scalar.F32: (st.FloatType,),
-    Scalar.F64: (st.FloatType, st.DoubleType),
-    Scalar.DATE: (st.DateType,),
-    Scalar.DATETIME: (st.TimestampType,),
-    Scalar.VECTOR: (st.FloatType,),
+_KINDS: dict[type[st.DataType], Kind] = {
+    st.BooleanType: Kind.BOOL,
+    **dict.fromkeys((st.ByteType, st.ShortType, st.IntegerType, st.LongType), Kind.INTEGER),
+    **dict.fromkeys((st.FloatType, st.DoubleType), Kind.FLOAT),
+    st.DecimalType: Kind.DECIMAL,
+    **dict.fromkeys((st.StringType, st.CharType, st.VarcharType), Kind.TEXT),
+    st.BinaryType: Kind.BYTES,
+    st.DateType: Kind.DATE,
+    **dict.fromkeys((st.TimestampType, st.TimestampNTZType), Kind.MOMENT),
 }
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
 
 
 def spark_type(type_: PropertyType) -> st.DataType:
@@ -138,10 +135,10 @@ def check_writable(type_: NodeType | EdgeType, schema: st.StructType) -> None:
 
 
 def _holds(prop: PropertyType, spark: st.DataType) -> bool:
+    """Whether values of a Spark type may become values of a property; which of them do is looked at row by row."""
     if prop.is_list or prop.is_vector:
         if not isinstance(spark, st.ArrayType):
             return False
         spark = spark.elementType
-    if prop.scalar is Scalar.U64 and isinstance(spark, st.DecimalType):
-        return spark.scale == 0
-    return isinstance(spark, _WRITABLE[prop.scalar])
+    kind = _KINDS.get(type(spark), Kind.OTHER)
+    return kind in _NUMBERS if prop.is_vector else takes(prop.scalar, kind, Door.COLUMNS)

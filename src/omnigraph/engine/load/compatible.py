@@ -13,7 +13,7 @@ from itertools import count
 
 from omnigraph.catalog.catalog import NodeType, Property
 from omnigraph.engine.load.lines import CHUNK_BYTES, ByteSource
-from omnigraph.engine.load.values import Misfit, finite
+from omnigraph.model.conversions import Misfit, digits, nearest
 from omnigraph.model.times import date_days, datetime_ms
 from omnigraph.model.types import Scalar
 
@@ -70,31 +70,16 @@ def is_old_spelling(type_: NodeType, row: Mapping[str, object], given: str) -> b
 
 def _reads_as(prop: Property, given: str, value: object) -> bool:
     scalar = prop.type.scalar
+    if scalar is Scalar.STRING:
+        return given == value
+    if scalar is Scalar.BOOL:
+        return given == ("true" if value else "false")
+    number = digits(given)
+    if scalar.is_integer:
+        return number == value
     try:
-        if scalar is Scalar.STRING:
-            return given == value
-        if scalar is Scalar.BOOL:
-            return given == ("true" if value else "false")
-        if scalar is Scalar.DATE:
-            return value in _numbers(given, date_days)
-        if scalar is Scalar.DATETIME:
-            return value in _numbers(given, datetime_ms)
-        if scalar.is_integer:
-            return int(given) == value
-        try:
-            return finite(scalar, float(given)) == value
-        except Misfit:
-            return False
-    except ValueError:
-        return False
-
-
-def _numbers(given: str, parse: object) -> list[int]:
-    """A date or moment in text, or as its number."""
-    found = []
-    for read in (int, parse):
-        try:
-            found.append(read(given))  # type: ignore[operator]
-        except ValueError:
-            continue
-    return found
+        if scalar in (Scalar.DATE, Scalar.DATETIME):
+            return value in (number, (date_days if scalar is Scalar.DATE else datetime_ms)(given, lossy=True))
+        return nearest(scalar, float(given)) == value
+    except (ValueError, Misfit):
+        return number is not None and number == value

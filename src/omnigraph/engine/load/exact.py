@@ -10,7 +10,7 @@ path (`fast`) must agree with it on every line; where it is not sure, it asks he
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
@@ -23,14 +23,14 @@ from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.load import compatible
 from omnigraph.engine.load.references import refused
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, label
-from omnigraph.engine.load.values import Misfit, kind, shown, stored_value
 from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.rules import values as row_rules
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import KeyValueError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.conversions import Door, Misfit, convert, lenient, shown
+from omnigraph.model.given import named
 from omnigraph.model.limits import MAX_LINE_BYTES, MAX_LINE_SLOTS
-from omnigraph.model.types import PropertyType
 
 RESERVED: Final = STORAGE_NAMES | {"_tombstone"}
 
@@ -115,8 +115,8 @@ class Reader:
     file: str | None
     lenient: bool = False
     """The compatible dialect: what is unknown is ignored, what has the wrong type counts as null."""
-    convert: Callable[[PropertyType, object], object] = stored_value
-    """How values become what is stored."""
+    door: Door = Door.RECORDS
+    """Where values come in: what they may be is said by the table of conversions."""
     violations: list[Violation] = field(default_factory=list)
     renamed: list[tuple[str, str, str]] = field(default_factory=list)
     _good: dict[str, _Table] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Reader:
     def record(self, number: int, value: object) -> None:
         """One record."""
         if not isinstance(value, Mapping):
-            self._broken(number, "record", "", f"a record is an object, not {kind(value)}", value=shown(value))
+            self._broken(number, "record", "", f"a record is an object, not {named(value)}", value=shown(value))
             return
         type_ = self._type(number, value)
         if type_ is None:
@@ -150,9 +150,12 @@ class Reader:
         data = value.get("data", {})
         if not isinstance(data, Mapping):
             if not self.lenient:
-                self._broken(number, "record", type_.name, f"`data` must be an object, not {kind(data)}", "data")
+                self._broken(number, "record", type_.name, f"`data` must be an object, not {named(data)}", "data")
                 fine = False
             data = {}
+        if data.get("id", "") is None and not (self.lenient and isinstance(type_, EdgeType)):
+            self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string if it is there, not null", "id")
+            fine = False
         self.row(number, type_, data, row, fine=fine)
 
     def row(self, number: int, type_: Type, data: Mapping[str, object], row: dict[str, object], *, fine: bool = True) -> None:
@@ -166,7 +169,9 @@ class Reader:
             if given is None:
                 continue
             try:
-                row[name] = self.convert(prop.type, given)
+                row[name] = (
+                    lenient(prop.type, given) if self.lenient else convert(prop.type, given, self.door, lossy=self.types.lossy)
+                )
             except Misfit as misfit:
                 message = f"{type_.name}: property `{name}` {misfit}"
                 self._broken(number, misfit.rule, type_.name, message, name, value=shown(given))
@@ -193,7 +198,7 @@ class Reader:
         given = edge if isinstance(edge, str) else name
         if not isinstance(given, str):
             which = "edge" if "edge" in value else "type"
-            self._broken(number, "record", "", f"`{which}` must be a string, not {kind(value[which])}", which)
+            self._broken(number, "record", "", f"`{which}` must be a string, not {named(value[which])}", which)
             return None
         found = catalog.edge(given) if isinstance(edge, str) else catalog.nodes.get(given)
         if found is None:
@@ -226,7 +231,7 @@ class Reader:
             except UnicodeEncodeError:
                 given = row[column] = None
             if row[column] is None:
-                what = "is missing" if member not in value else f"must be a string, not {kind(given)}"
+                what = "is missing" if member not in value else f"must be a string, not {named(given)}"
                 self._broken(number, "record", type_.name, f"{type_.name}: `{member}` {what}", member, value=shown(given))
                 fine = False
         return fine
@@ -251,7 +256,7 @@ class Reader:
         if given is not None and not isinstance(given, str):
             if self.lenient and isinstance(type_, EdgeType):
                 return True
-            self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string, not {kind(given)}", "id", shown(given))
+            self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string, not {named(given)}", "id", shown(given))
             return False
         if isinstance(given, str):
             try:

@@ -12,7 +12,6 @@ the lines and asks again, and takes the last few line by line (`exact`), which a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -22,32 +21,17 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.load.columns import UNCERTAIN, Unsure, from_json, is_huge
 from omnigraph.engine.load.identity import ids_from_keys
 from omnigraph.engine.load.types import Type, Types
-from omnigraph.engine.load.values import Misfit, blob
 from omnigraph.engine.write.changeset import whole
-from omnigraph.errors import KeyValueError
 from omnigraph.model.arrow import arrow_type
-from omnigraph.model.times import date_days, datetime_ms
 from omnigraph.model.types import PropertyType, Scalar
 
-_FIRST_DAY: Final = -719_162
-"""0001-01-01: Arrow reads earlier years, our parser does not."""
-_LAST_DAY: Final = 2_932_896
-_DAY_MS: Final = 86_400_000
 _BLOCK: Final = 1 << 16
 _SAMPLE: Final = 4
 _NUMBER = re.compile(rb"\s*[-\d]")
-
-
-class Unsure(Exception):
-    """Not an error: somebody else must look at these lines."""
-
-
-UNCERTAIN: Final = (Unsure, Misfit, KeyValueError, ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError)
-"""Why rows are not taken at once: what Arrow cannot read or convert (its errors are ValueErrors, or the two named here), what a
-column cannot hold, what cannot be part of an id. None of it is an answer: the exact path looks at the same rows again, one by
-one, and either takes them or says what is wrong with each."""
+_MANY_DIGITS: Final = r"[:,\[]\s*-?[0-9]{16,}\s*[,\]}]"
 
 
 def fast_rows(type_: Type, lines: pa.BinaryArray, types: Types, *, ascii_only: bool) -> pa.RecordBatch | None:
@@ -79,7 +63,10 @@ def _rows(type_: Type, lines: pa.BinaryArray, types: Types, ascii_only: bool) ->
     if record.null_count:  # a missing record has no values, whatever its children say
         there = record.is_valid()
         columns = {name: pc.if_else(there, column, pa.scalar(None, column.type)) for name, column in columns.items()}
-    stored = {name: _stored(prop.type, columns[name]) for name, prop in type_.properties.items()}
+    if not types.lossy:
+        _require_exact_integers(type_, columns, lines)
+    stored = {name: from_json(prop.type, columns[name], lossy=types.lossy) for name, prop in type_.properties.items()}
+    _require_no_null_ids(columns["id"], lines)
     stored["id"] = _ids(type_, columns["id"], stored)
     if isinstance(type_, EdgeType):
         stored["src"], stored["dst"] = whole(found["from"]), whole(found["to"])
@@ -102,6 +89,22 @@ def _means(types: Types, type_: Type, name: str) -> bool:
 def _require_absent(lines: pa.BinaryArray) -> None:
     """`data` may be missing, but must not be null."""
     if pc.any(pc.match_substring(lines, '"data"')).as_py() or pc.any(pc.match_substring(lines, "\\")).as_py():
+        raise Unsure
+
+
+def _require_exact_integers(type_: Type, columns: dict[str, pa.Array], lines: pa.BinaryArray) -> None:
+    """The reader makes floats of integers that no float is equal to."""
+    floats = [name for name, prop in type_.properties.items() if prop.type.scalar is Scalar.F64]
+    if any(is_huge(columns[name]) for name in floats) and pc.any(pc.match_substring_regex(lines, _MANY_DIGITS)).as_py():
+        raise Unsure
+
+
+def _require_no_null_ids(ids: pa.Array, lines: pa.BinaryArray) -> None:
+    """An id may be missing, but must not be null; to the reader both are the same."""
+    if not ids.null_count:
+        return
+    spelt = pc.or_(pc.match_substring(lines, '"id"'), pc.match_substring(lines, "\\u006"))
+    if pc.any(pc.and_(spelt, ids.is_null())).as_py():
         raise Unsure
 
 
@@ -160,110 +163,3 @@ def _given_as_number(name: str, lines: pa.BinaryArray) -> bool:
         if _NUMBER.match(value):
             return True
     return False
-
-
-# ── from what JSON has to what is stored ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def _stored(type_: PropertyType, column: pa.Array) -> pa.Array:
-    if type_.is_vector:
-        return stored_vectors(type_, column)
-    if not type_.is_list:
-        return stored_elements(type_, column)
-    return stored_lists(type_, column, stored_elements)
-
-
-def stored_lists(type_: PropertyType, column: pa.Array, elements: Callable[[PropertyType, pa.Array], pa.Array]) -> pa.Array:
-    """Lists, by a way to store their elements."""
-    flat = column.flatten()
-    if flat.null_count:
-        raise Unsure
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    mask = column.is_null() if column.null_count else None
-    return pa.ListArray.from_arrays(pa.array(offsets), elements(type_, flat), type=arrow_type(type_), mask=mask)
-
-
-def stored_elements(type_: PropertyType, column: pa.Array) -> pa.Array:
-    """Single values, from what JSON has to what is stored."""
-    scalar = type_.scalar
-    if scalar.is_float:
-        found = column if scalar is Scalar.F64 else column.cast(pa.float32(), safe=False)
-        _require_finite(found)
-        return found
-    if scalar is Scalar.BLOB:
-        return pa.array([None if v is None else blob(v) for v in column.to_pylist()], pa.large_binary())
-    if scalar is Scalar.DATE:
-        return dates(column).cast(pa.date32())
-    if scalar is Scalar.DATETIME:
-        return moments(column).cast(pa.timestamp("ms", tz="UTC"))
-    return column
-
-
-def _require_finite(column: pa.Array) -> None:
-    if pc.all(pc.is_finite(column)).as_py() is False:
-        raise Unsure
-
-
-def stored_vectors(type_: PropertyType, column: pa.Array) -> pa.Array:
-    """Vectors from lists of numbers."""
-    assert type_.dimension is not None
-    flat = column.flatten()
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    lengths = pc.fill_null(pc.list_value_length(column), type_.dimension).to_numpy()
-    if flat.null_count or (lengths != type_.dimension).any():
-        raise Unsure
-    numbers = flat.cast(pa.float32(), safe=False)
-    _require_finite(numbers)
-    if not valid.all():
-        spread = np.zeros((len(column), type_.dimension), np.float32)
-        spread[valid] = numbers.to_numpy().reshape(-1, type_.dimension)
-        numbers = pa.array(spread.reshape(-1))
-    mask = None if valid.all() else pa.array(~valid)
-    return pa.FixedSizeListArray.from_arrays(numbers, type=arrow_type(type_), mask=mask)
-
-
-def dates(column: pa.Array) -> pa.Array:
-    """Days of dates in text; numbers are days already."""
-    if not pa.types.is_string(column.type):
-        return column
-    lengths = pc.utf8_length(column)
-    if pc.all(pc.equal(lengths, 10)).as_py() is not False:
-        try:
-            found = column.cast(pa.date32()).cast(pa.int32())
-        except pa.ArrowInvalid:
-            return _each(column, date_days, pa.int32())
-        if _between(found, _FIRST_DAY, _LAST_DAY):
-            return found
-    return _each(column, date_days, pa.int32())
-
-
-def moments(column: pa.Array) -> pa.Array:
-    """Milliseconds of moments in text; numbers are milliseconds already."""
-    if not pa.types.is_string(column.type):
-        return column
-    lengths = pc.utf8_length(column)
-    usual = pc.and_(pc.or_(pc.equal(lengths, 20), pc.equal(lengths, 24)), pc.ends_with(column, "Z"))
-    if pc.all(usual).as_py() is not False:
-        try:
-            found = column.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
-        except pa.ArrowInvalid:
-            return _each(column, datetime_ms, pa.int64())
-        if _between(found, _FIRST_DAY * _DAY_MS, (_LAST_DAY + 1) * _DAY_MS):
-            return found
-    return _each(column, datetime_ms, pa.int64())
-
-
-def _between(found: pa.Array, low: int, high: int) -> bool:
-    bounds = pc.min_max(found).as_py()
-    return bounds["min"] is None or (bounds["min"] >= low and bounds["max"] <= high)
-
-
-def _each(column: pa.Array, parse: Callable[[str], int], type_: pa.DataType) -> pa.Array:
-    """Each distinct text once."""
-    encoded = column.dictionary_encode()
-    try:
-        known = pa.array([parse(text) for text in encoded.dictionary.to_pylist()], type_)
-    except OverflowError:
-        raise Unsure from None
-    return known.take(encoded.indices)

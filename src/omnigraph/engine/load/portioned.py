@@ -118,7 +118,7 @@ def run_portioned(
     sizes = [i.size for i in request.inputs]
     told = Told(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
     with workspace.store.in_flight() if lease is None else nullcontext(lease) as held:
-        work = Work.of(workspace.store.place, view, request.external)
+        work = Work.of(workspace.store.place, view, request.external, lossy=request.lossy)
         told.tell(Stage.READ, 0, 0, 0, now=True)
         parts = placed(*read(work, request, told, held))
         sum((p.portion.external for p in parts), Use()).require()

@@ -78,9 +78,9 @@ class Work:
     """Where rows of each type are written, by its label."""
 
     @classmethod
-    def of(cls, place: Place, view: View, external: External | None = None) -> Work:
+    def of(cls, place: Place, view: View, external: External | None = None, *, lossy: bool = False) -> Work:
         """To write on top of a view."""
-        types = Types(view.catalog, external or External())
+        types = Types(view.catalog, external or External(), lossy)
         place = Place.at(place.uri, place.options, place.durability)  # without what cannot travel
         states = {label(t): view.snapshot.tables[table_key(t)] for t in types.every()}
         return cls(types, place, {name: PinnedTable.of(place, state) for name, state in states.items()})

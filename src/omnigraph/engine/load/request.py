@@ -35,6 +35,12 @@ class Dialect(Enum):
     COMPATIBLE = "compatible"
 
 
+class Lossy(Enum):
+    """What is done with values that a type cannot hold exactly, if they are not to be violations."""
+
+    ROUND = "round"
+
+
 class Engine(Enum):
     """Who runs a load."""
 
@@ -63,6 +69,8 @@ class Request:
     """What tells this load from all others, if it may be repeated: the commit carries it, and no second one does."""
     external: External = field(default_factory=External)
     """What is done with URIs that are given for Blobs."""
+    lossy: bool = False
+    """Whether values that do not fit exactly are rounded, instead of being violations."""
 
 
 def asked(
@@ -80,9 +88,11 @@ def asked(
     progress: bool | Report | None,
     types: Mapping[str, str] | None,
     external_blobs: ExternalBlobs,
+    lossy: str | None = None,
 ) -> tuple[View, Request]:
     """The request, and the view it is checked against: of the branch, or of the one it is to be made from."""
     chosen, spelt = _choice(Mode, "mode", mode), _choice(Dialect, "dialect", dialect)
+    rounds = lossy is not None and _choice(Lossy, "lossy", lossy) is Lossy.ROUND
     existing = store.branches()
     creates = branch not in existing
     if creates:
@@ -96,7 +106,9 @@ def asked(
     beside = None if quarantine is None else os.fspath(quarantine)
     if beside is not None and spelt is Dialect.COMPATIBLE:
         raise UsageError("quarantine is for records of the strict dialect", hint="Leave it out, and mend what is wrong.")
-    made = Request(inputs, branch, chosen, from_, creates, spelt, actor, message, report, quarantine=beside, external=external)
+    made = Request(
+        inputs, branch, chosen, from_, creates, spelt, actor, message, report, quarantine=beside, external=external, lossy=rounds
+    )
     return view, made
 
 

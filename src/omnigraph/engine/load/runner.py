@@ -101,7 +101,7 @@ class _Loading:
     def __init__(self, workspace: Workspace, view: View, request: Request, told: Told) -> None:
         self._workspace, self._view, self._request, self._told = workspace, view, request, told
         self.reading = Reading()
-        self._types = Types(view.catalog, request.external)
+        self._types = Types(view.catalog, request.external, request.lossy)
         self._settling = Settling(request.external)
         self._lenient = request.dialect is Dialect.COMPATIBLE
         self._collected: dict[str, Collected] = {}

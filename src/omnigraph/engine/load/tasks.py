@@ -16,14 +16,14 @@ import pyarrow as pa
 from omnigraph.engine.load import compatible
 from omnigraph.engine.load.exact import Reader, check_rows
 from omnigraph.engine.load.files import csv_batches, parquet_batches
-from omnigraph.engine.load.frames import add_row, frame_value, typed_rows
+from omnigraph.engine.load.frames import add_row, typed_rows
 from omnigraph.engine.load.lines import ByteSource, chunks
 from omnigraph.engine.load.parse import parse_chunk
 from omnigraph.engine.load.sources import Format, Input, arrow_batches
 from omnigraph.engine.load.types import Parsed, Type, Types
-from omnigraph.engine.load.values import kind, lenient_value
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
+from omnigraph.model.given import named
 
 Task = Callable[[], Parsed]
 
@@ -97,7 +97,7 @@ def column_tasks(
 
 def read_records(records: list[tuple[int, object]], types: Types, file: str | None, lenient: bool) -> Parsed:
     """Records as lines have them, each with its number. Values may be Python's own."""
-    reader = Reader(types, file, lenient, lenient_value if lenient else frame_value)
+    reader = Reader(types, file, lenient)
     for number, record in records:
         reader.record(number, record)
     return _checked(reader, len(records))
@@ -105,12 +105,12 @@ def read_records(records: list[tuple[int, object]], types: Types, file: str | No
 
 def read_rows(rows: list[object], type_: Type, types: Types, first: int) -> Parsed:
     """Mappings of properties, all of one type."""
-    reader = Reader(types, None, convert=frame_value)
+    reader = Reader(types, None)
     for number, row in enumerate(rows, first):
         if isinstance(row, Mapping):
             add_row(reader, number, type_, dict(row))
         else:
-            message = f"a row of {type_.name} is a mapping, not {kind(row)}"
+            message = f"a row of {type_.name} is a mapping, not {named(row)}"
             reader.violations.append(Violation("record", type_.name, message, line=number))
     return _checked(reader, len(rows))
 

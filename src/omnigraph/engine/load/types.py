@@ -72,6 +72,8 @@ class Types:
     catalog: Catalog
     external: External = field(default_factory=External)
     """What is done with URIs that are given for Blobs."""
+    lossy: bool = False
+    """Whether values that do not fit exactly are rounded."""
     kept: dict[str, tuple[str, ...]] = field(init=False)
     """By label: columns that the rules about sets of rows look at."""
 

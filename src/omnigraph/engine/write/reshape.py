@@ -21,9 +21,9 @@ from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.catalog import EdgeType, NodeType, Property
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.migration.steps import AddProperty, DropMode, DropProperty, MigrationPlan, RequireProperty
-from omnigraph.engine.load.values import Misfit, stored_value
 from omnigraph.engine.reconcile import declared_indexes
 from omnigraph.errors import UsageError
+from omnigraph.model.conversions import Misfit, convert
 from omnigraph.storage.changes import Applied, TableState
 from omnigraph.storage.columns import add_computed_columns, add_nullable_columns, drop_columns, rename_columns
 from omnigraph.storage.derived import then
@@ -69,7 +69,7 @@ def _stored(owner: str, prop: Property, value: Json) -> object:
             f"backfill `{owner}.{prop.name}`: a Blob cannot be filled in", hint="Add it as Blob? and load the bytes."
         )
     try:
-        return stored_value(prop.type, value)
+        return convert(prop.type, value)
     except Misfit as misfit:
         raise UsageError(f"backfill `{owner}.{prop.name}` {misfit}") from None
 

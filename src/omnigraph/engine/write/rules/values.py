@@ -1,6 +1,7 @@
-"""Rules about a row alone: required values, enums, ranges, patterns, finite numbers, complete lists.
+"""Rules about a row alone: required values, enums, ranges, patterns, finite numbers.
 
-Types are right by the time a row is in Arrow; whoever made the rows refused what did not fit.
+Types are right by the time a row is in Arrow; whoever made the rows refused what did not fit. A list may have elements without a
+value: only the compatible dialect makes such, every other door refuses them.
 """
 
 from __future__ import annotations
@@ -43,13 +44,6 @@ def _property(delta: Delta, prop: Property) -> Iterator[Violation]:
     type_ = prop.type
     if not type_.nullable and values.null_count:
         yield from _each(delta, "required", prop.name, values, to_mask(values.is_null()), lambda _: "has no value")
-    if type_.is_list and len(values):
-        flat = pc.list_flatten(values)
-        if flat.null_count:
-            owners = pc.list_parent_indices(values).filter(flat.is_null()).to_numpy()
-            bad = np.zeros(len(values), np.bool_)
-            bad[owners] = True
-            yield from _each(delta, "type", prop.name, values, bad, lambda _: "has an element without a value")
     if type_.is_vector:
         flat = pc.list_flatten(values)
         finite = to_mask(pc.is_finite(flat))

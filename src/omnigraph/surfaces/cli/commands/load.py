@@ -47,6 +47,11 @@ ALSO = frozenset({"yes", "quiet"})
     metavar="FILE",
     help="Load what is right, and write what is wrong to this file, as JSON lines; otherwise nothing is loaded then.",
 )
+@click.option(
+    "--lossy",
+    type=click.Choice(("round",)),
+    help="Round numbers and times that their types cannot hold exactly; otherwise these are violations.",
+)
 @click.option("--message", metavar="TEXT", help="A note that stands in the commit.")
 @json_option("what was loaded")
 def command(
@@ -58,6 +63,7 @@ def command(
     types: tuple[str, ...],
     engine: str,
     quarantine: str | None,
+    lossy: str | None,
     message: str | None,
     as_json: bool,
 ) -> None:
@@ -70,7 +76,7 @@ def command(
     omnigraph load people.omni --data people.jsonl --mode merge
     omnigraph load people.omni --data Person.csv --data Knows.parquet --mode append --branch etl/7 --from main
     """
-    options = {"types": _named(types), "engine": engine, "quarantine": quarantine, "message": message}
+    options = {"types": _named(types), "engine": engine, "quarantine": quarantine, "lossy": lossy, "message": message}
     run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, **options)
 
 

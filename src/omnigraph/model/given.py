@@ -1,0 +1,147 @@
+"""What a given value is, whoever made it: Python, JSON, numpy, pandas, polars or Arrow.
+
+    plain(np.int64(5))  5        plain(pandas.NaT)  None        plain(np.array([1.5, 2]))  [1.5, 2.0]
+
+None of these libraries is imported to find out. Moments and days of any calendar are `Instant` and `Day`: Python's own end at the
+year 9999, and know nothing finer than microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+from omnigraph.model.times import date_text, datetime_text
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A moment, as a column of timestamps has it."""
+
+    nanoseconds: int
+    """Since the epoch, in UTC."""
+
+    def __str__(self) -> str:
+        ms, rest = divmod(self.nanoseconds, 1_000_000)
+        text = datetime_text(ms)
+        return f"{text[:-1]}{rest:06d}".rstrip("0") + "Z" if rest else text
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day, as a column of dates has it."""
+
+    days: int
+    """Since the epoch."""
+
+    def __str__(self) -> str:
+        return date_text(self.days)
+
+
+class Kind(Enum):
+    """Kinds of given values, as the table of conversions tells them apart."""
+
+    NULL = "null"
+    BOOL = "true or false"
+    INTEGER = "an integer"
+    FLOAT = "a floating-point number"
+    DECIMAL = "a decimal number"
+    TEXT = "text"
+    BYTES = "bytes"
+    DATE = "a date"
+    MOMENT = "a moment"
+    LIST = "a list"
+    OTHER = "something else"
+
+
+_KINDS: Final[dict[type, Kind]] = {
+    type(None): Kind.NULL,
+    bool: Kind.BOOL,
+    int: Kind.INTEGER,
+    float: Kind.FLOAT,
+    Decimal: Kind.DECIMAL,
+    str: Kind.TEXT,
+    bytes: Kind.BYTES,
+    date: Kind.DATE,
+    datetime: Kind.MOMENT,
+    Day: Kind.DATE,
+    Instant: Kind.MOMENT,
+    list: Kind.LIST,
+    dict: Kind.OTHER,
+}
+
+_NANOSECONDS: Final = {
+    "h": 3_600_000_000_000,
+    "m": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "us": 1_000,
+    "ns": 1,
+}
+
+
+def kind_of(value: object) -> Kind:
+    """The kind of a plain value."""
+    found = _KINDS.get(type(value))
+    if found is not None:
+        return found
+    for base in (bool, int, float, Decimal, str, datetime, date, list):  # classes of somebody's own
+        if isinstance(value, base):
+            return _KINDS[base]
+    return Kind.OTHER
+
+
+def plain(value: object) -> object:
+    """A value without the library it came from. Raises ValueError when the library has no plain form of it."""
+    kind = type(value)
+    if kind in _KINDS:
+        return value
+    module, name = kind.__module__.partition(".")[0], kind.__name__
+    if module == "pandas" and name in ("NaTType", "NAType"):
+        return None
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    if module == "numpy":
+        if name == "datetime64":
+            return _numpy_moment(value)
+        if getattr(getattr(value, "dtype", None), "kind", "") == "M" and getattr(value, "ndim", 0):
+            return list(value)  # type: ignore[call-overload]
+    if not isinstance(value, str | int | float | date | Decimal):
+        for method in ("tolist", "to_pylist", "to_list"):
+            if hasattr(value, method):
+                return _asked(value, method)
+        if isinstance(value, Sequence):
+            return list(value)
+    return value
+
+
+def _asked(value: object, method: str) -> object:
+    try:
+        return getattr(value, method)()
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise ValueError(f"{type(value).__name__} cannot be read: {error}") from None
+
+
+def _numpy_moment(value: Any) -> object:
+    count, unit = int(value.astype("int64")), str(value.dtype).partition("[")[2].rstrip("]")
+    if count == -(2**63):
+        return None
+    if unit == "D":
+        return Day(count)
+    return Instant(count * _NANOSECONDS[unit]) if unit in _NANOSECONDS else value
+
+
+def named(value: object) -> str:
+    """What a value is, in words."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, tuple):
+        return "a list"
+    if isinstance(value, float) and type(value) is float:
+        return "a number with a fraction or exponent"
+    kind = kind_of(value)
+    return type(value).__name__ if kind is Kind.OTHER else "a string" if kind is Kind.TEXT else kind.value
