@@ -25,6 +25,7 @@ from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, StalledW
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.doomed import require_kept
+from omnigraph.storage.finding import find
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.leases import Held, give_back, holding, lasting
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
@@ -159,7 +160,7 @@ class GraphStore:
         except NotFound:
             if branch == MAIN:
                 raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
-            raise NotFound(f"no branch `{branch}`", hint=f"There are {', '.join(self.branches())}.") from None
+            raise NotFound(f"no branch `{branch}`", hint=f"There are {_some(self.branches())}.") from None
 
     def refs(self) -> list[Ref]:
         """Every live branch, by name, as the place has it now."""
@@ -176,17 +177,16 @@ class GraphStore:
     def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
         """A branch that starts where another branch is, or at a commit or tag. Costs the same whatever the size of the graph."""
         self.require_writable()
-        refs = self.place.objects(REFS)
-        live = _branch_names(o for o in refs if not self.place.is_removed(o))
-        check_branch_name(name, live)
+        check_name(name, "branch")
+        removed = self.place.look(ref_path(name))
+        check_branch_name(name, self._in_the_way(name, removed))
         if self._tag(name) is not None:
             raise taken(name, "tag")
-        is_head = at in live and not reads_like_id(at)
+        is_head = at == MAIN or (not reads_like_id(at) and self.is_branch(at))
         parent, state = self._branch_point(at, is_head)
         incarnation = self._ids.next()
         self._manifest(incarnation).create(state.head, state.tables.values())
         ref = Ref(name, incarnation, parent, state.head.commit)
-        removed = next((o for o in refs if o.path == ref_path(name)), None)
         said = msgspec.json.encode(ref)
         try:
             self.place.put_new(ref_path(name), said, removed)
@@ -200,6 +200,16 @@ class GraphStore:
         else:
             self._still_there(parent, state.head.commit, state.head.seq, undo=(ref_path(name), said))
         return ref
+
+    def _in_the_way(self, name: str, found: StoredObject | None) -> Iterator[str]:
+        """Live branches that a new one could not be beside: of its name, above it, or below it. Looks at no others."""
+        if found is not None and not self.place.is_removed(found):
+            yield name
+        parts = name.split("/")
+        yield from (above for n in range(1, len(parts)) if self.is_branch(above := "/".join(parts[:n])))
+        below = self.place.named(REFS, ref_path(f"{name}/").rpartition("/")[2])
+        if below is not None:
+            yield name_in(below)
 
     def _tag(self, name: str) -> Tag | None:
         if not is_possible(name):
@@ -346,7 +356,7 @@ class GraphStore:
                 return found
         found = self._by_name(name)
         if found is None:
-            raise NotFound(f"no branch, tag or commit `{name}`", hint=f"There are the branches {', '.join(self.branches())}.")
+            raise NotFound(f"no branch, tag or commit `{name}`", hint=f"There are the branches {_some(self.branches())}.")
         return found
 
     def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
@@ -368,11 +378,10 @@ class GraphStore:
         try:
             return self.locate(commit)[1]
         except HistoryReclaimed:
-            for branch in self.branches():
-                _, found = self._find(self.ref(branch), commit, carried=True)
-                if found is not None:
-                    return found
-            raise
+            found = find([self.ref(branch) for branch in self.branches()], commit, self._manifest, carried=True).commit
+            if found is None:
+                raise
+            return found
 
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
         """Commits of a branch along its first parents, youngest first, back through the branches it came from."""
@@ -441,29 +450,30 @@ class GraphStore:
 
     def locate(self, commit: str) -> tuple[Ref, Commit]:
         """A commit of a branch or tag, and the branch whose manifest holds it."""
-        for branch in self.branches():
-            try:
-                owner, found = self._find(self.ref(branch), commit)
-            except NotFound:
-                self._state(branch)  # the branch we knew is gone for good, and its name belongs to another one
-                owner, found = self._find(self.ref(branch), commit)
-            if found is not None:
-                return owner, found
-        for tag in self.tags():
-            owner, found = self._find(tag.owner, commit)
-            if found is not None:
-                return owner, found
-        if self._forget_old_refs():
+        refs = [self.ref(branch) for branch in sorted(self.branches(), key=lambda name: name != MAIN)]
+        found = find(refs, commit, self._manifest)
+        if found.owner is None and self._forget(found.gone):
             return self.locate(commit)
+        if found.owner is None:
+            found = find([tag.owner for tag in self.tags()], commit, self._manifest)
+        if found.owner is not None and found.commit is not None:
+            return found.owner, found.commit
         raise HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
 
-    def _forget_old_refs(self) -> bool:
+    def _forget(self, gone: Iterable[Ref]) -> bool:
         """Forget branches that were deleted, or deleted and made again; whether there were any."""
-        now = {ref.branch: ref for ref in self.refs()}
+        old = []
+        for ref in gone:
+            try:
+                now = self._read_ref(ref.branch)[0]
+            except NotFound:
+                now = None
+            if now != ref:
+                old.append(ref)
         with self._lock:
-            old = [name for name, ref in self._refs.items() if now.get(name) != ref]
-            for name in old:
-                del self._refs[name]
+            for ref in old:
+                if self._refs.get(ref.branch) == ref:
+                    del self._refs[ref.branch]
         return bool(old)
 
     def _find(self, ref: Ref, commit: str, *, carried: bool = False) -> tuple[Ref, Commit | None]:
@@ -543,6 +553,11 @@ class GraphStore:
         """Refuse, before anything is written, when the graph was opened read-only."""
         if self.read_only:
             raise UsageError("the graph was opened read-only", hint="Open it without read_only to write.")
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names for a message: a few, and how many there are."""
+    return ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
 
 
 def _branch_names(refs: Iterable[StoredObject]) -> list[str]:

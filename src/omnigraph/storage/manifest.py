@@ -251,6 +251,18 @@ class Manifest:
         self._unchanged_since = changed if latest and time.time_ns() - changed > COARSEST_CLOCK_NS else None
         return latest
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it was read before."""
+        return self._state is not None
+
+    def is_untouched(self) -> bool:
+        """Whether it is seen from outside that nothing was published to it. Not on an object store: reading is as quick there."""
+        if self.folder is None:
+            return False
+        second, first = (os.path.exists(f"{self.folder}/{version_file(v)}") for v in (2, 1))
+        return first and not second
+
     def last_known(self) -> ManifestState:
         """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""
         return self._state if self._state is not None else self.load()

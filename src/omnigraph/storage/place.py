@@ -162,15 +162,39 @@ class Place:
 
     def exists(self, path: str) -> bool:
         """Whether there is an object of this name."""
-        import obstore
-
         if self.is_local:
             return os.path.lexists(self.child(path))
+        found = self.look(path)
+        return found is not None and not self.is_removed(found)
+
+    def look(self, path: str) -> StoredObject | None:
+        """An object, perhaps a removed one."""
+        import obstore
+
         with translated(f"look for {path}"):
             try:
-                return obstore.head(self._store(), path)["size"] > 0
+                meta = obstore.head(self._store(), path)
             except FileNotFoundError:
-                return False
+                return None
+        return StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp(), meta["e_tag"])
+
+    def named(self, folder: str, begins: str) -> str | None:
+        """The name of an object of a folder that begins with a text, if there is one. Looks at names only."""
+        import obstore
+
+        with translated(f"list {folder}"):
+            if self.is_local:
+                with suppress(FileNotFoundError), os.scandir(self.child(folder)) as entries:
+                    return next((entry.name for entry in entries if entry.name.startswith(begins)), None)
+                return None
+            for chunk in obstore.list(self._store(), prefix=folder, offset=f"{folder}/{begins}"):
+                for meta in chunk:
+                    name = meta["path"].rpartition("/")[2]
+                    if not name.startswith(begins):
+                        return None
+                    if meta["size"] > 0:
+                        return name
+        return None
 
     def get(self, path: str) -> bytes:
         """The bytes of an object."""
