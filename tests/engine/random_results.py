@@ -51,7 +51,12 @@ class Results:
         self.rng.shuffle(self.returned)
         ranking, limited = self.ranking(aggregates) if not distinct and self.odds(0.3) else (None, False)
         if not aggregates and not distinct and ranking and self.odds(0.3):
-            self.returned.append(self.named(ranking.removesuffix(" desc"), True))
+            self.returned.append(self.named(re.sub(" (asc|desc)$", "", ranking), True))
+            alias = self.returned[-1].alias
+            if alias and self.odds(0.6):
+                ranking = f"{alias}{self.rng.choice(('', ' asc', ' desc'))}"
+        if ranking and not aggregates and self.odds(0.3):
+            ranking = ", ".join([ranking, *self.properties()])
         order = f"order {{ {ranking} }}" if ranking else self.order(aggregates, distinct) if self.odds(0.6) else ""
         limited = limited or (not ranking and any(r.alias and "nearest(" in r.text for r in self.returned))
         limit = f" limit {self.rng.choice((1 if limited else 0, 1, 2, 3, 4, 5, 7))}" if limited or self.odds(0.35) else ""
@@ -102,6 +107,11 @@ class Results:
         written = [f"{key}{self.rng.choice(('', ' asc', ' desc', ' desc'))}" for key in keys if key]
         return f"order {{ {', '.join(written)} }}" if written else ""
 
+    def properties(self) -> list[str]:
+        """Properties to order by after a ranking."""
+        picked = [self.writer.pick(self.scope, is_orderable) for _ in range(self.rng.choice((1, 1, 2)))]
+        return [f"{p[0]}.{p[1].name}{self.rng.choice(('', ' asc', ' desc'))}" for p in picked if p is not None]
+
     def key(self, aggregates: bool, distinct: bool) -> str | None:
         aliased = [r.alias for r in self.returned if r.alias and r.orderable]
         accessed = [r.text for r in self.returned if not r.alias and r.orderable and re.fullmatch(r"\$\w+\.\w+", r.text)]
@@ -111,6 +121,9 @@ class Results:
             calls = [r.text for r in self.returned if re.match(r"(count|sum|avg|min|max)\(", r.text)]
             keys = [*aliased, *accessed, *calls]
             return self.rng.choice(keys) if keys else None
+        score = self.score(is_words) if self.odds(0.12) else None
+        if score is not None:
+            return score
         picked = self.writer.pick(self.scope, is_orderable)
         return None if picked is None else f"{picked[0]}.{picked[1].name}"
 
@@ -141,11 +154,14 @@ class Results:
         first, second = self.rng.choice(kinds), self.rng.choice(kinds)
         if not aggregates and self.odds(0.35):
             k = self.rng.choice(("", "", ", 1", ", 60", f", {self.writer.parameter('I64', 5)}"))
-            return f"rrf({self.score(first, var)}, {self.score(second, var)}{k})", True
+            return (
+                f"rrf({self.score(first, var)}, {self.score(second, var)}{k}){self.rng.choice(('', '', ' asc', ' desc'))}",
+                True,
+            )
         score = self.score(first, var)
         if first is is_vector:
             return score, True
-        return f"{score}{' desc' if self.odds(0.2) else ''}", False
+        return f"{score}{self.rng.choice(('', '', ' asc', ' desc'))}", False
 
     def score_exists(self, var: Var, wanted: Pick) -> bool:
         return any(map(wanted, var.props)) and not (wanted is is_words and len(var.types) > 1)

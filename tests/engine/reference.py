@@ -20,11 +20,14 @@ Points the specification leaves open, and how they are read here:
 * `nearest` on a scanned variable fetches `limit` (+ `offset`) entities by their own conditions, then the rest of the pattern is looked at
   (5.1, 5.2). On a variable reached by a hop it orders what was reached; inside `rrf` it gives `limit` (+ `offset`) of them (5.5).
 * BM25 takes its statistics from every entity of the type that has a text, at the snapshot read.
-* A score ordered by through its alias is a column like any other.
+* A ranking orders the same through its alias as by itself. Written without a direction it gives the best first; the other way round it
+  gives the same entities from the other end, and `nearest` then fetches all. Further keys decide between equal scores. As a later key a
+  ranking leaves no row out: those without a score come last, either way.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -87,20 +90,47 @@ class _Evaluation:
         self.params = params
         self.now = now
         self.fused: dict[Thing, float] = {}
+        self.scores: set[float] = set()
 
     def answer(self) -> Answer:
         query = self.query
         rows = self.found(query.pattern, [{}])
         ranking = query.order[0].expression if query.order else None
-        ranked = isinstance(ranking, lg.Nearest | lg.Bm25 | lg.Fusion)
-        places = self._ranked(rows, ranking) if isinstance(ranking, lg.Nearest | lg.Bm25 | lg.Fusion) else [rows]
-        keys = () if ranked else query.order
+        ranked = isinstance(ranking, lg.Ranking)
+        places = self._ranked(rows, ranking) if isinstance(ranking, lg.Ranking) else [rows]
+        if self.backwards:
+            places.reverse()
+        keys = query.order[1:] if ranked else query.order
         lines = list(self._aggregated(places, keys) if query.aggregates else self._projected(places, keys))
         if query.distinct:
             lines = _distinct(lines)
         columns = tuple(projection.column for projection in query.projections)
-        ties = _by_place(lines) if ranked else _ordered(lines, keys)
+        ties = self._by_score(places, lines) if ranked and keys else _by_place(lines) if ranked else _ordered(lines, keys)
         return Answer(columns, ties, query.offset or 0, query.limit)
+
+    @property
+    def backwards(self) -> bool:
+        """Whether the worst of the ranking comes first."""
+        return bool(self.query.order) and self.query.order[0].is_backwards
+
+    def _by_score(self, places: list[list[Row]], lines: list[_Line]) -> tuple[tuple[Values, ...], ...]:
+        """Rows by score, then by the other keys, then by place."""
+        first = self.query.order[0]
+        scores = [self._sortable(first, place[0]) for place in places]
+        keyed = [_Line(line.values, (scores[line.place], *line.keys), (line.place,), line.place) for line in lines]  # type: ignore[arg-type]
+        return _ordered(keyed, self.query.order)
+
+    def _sortable(self, key: lg.SortKey, row: Row) -> float:
+        """A score to sort by; rows without one come last."""
+        found = self.value(key.expression, row)
+        if not found and not isinstance(key.expression, lg.Nearest):
+            found = None
+        if found is not None:
+            if any(_close(found, other) for other in self.scores):
+                raise TooManyRows  # equal by rounding, perhaps: more than one order is right
+            self.scores.add(found)
+        missing = math.inf if key.direction is Direction.ASC else -math.inf
+        return missing if found is None else float(found)
 
     # patterns
 
@@ -302,7 +332,7 @@ class _Evaluation:
     def _fetched(self, ranking: lg.Nearest) -> set[Thing] | None:
         """The entities a scan gives `nearest`, by their own conditions alone; None when the variable is not scanned."""
         variable, pattern = ranking.field.variable, self.query.pattern
-        if variable not in starts(pattern, ()).scanned or self.query.limit is None:
+        if variable not in starts(pattern, ()).scanned or self.query.limit is None or self.backwards:
             return None
         own: list[lg.Pattern] = [p for p in pattern if isinstance(p, lg.Bind) and p.variable == variable]
         own += [p for p in pattern if isinstance(p, lg.Keep) and variables(p.condition) == {variable}]
@@ -314,7 +344,9 @@ class _Evaluation:
         near = sorted(
             (d, thing.id, number, thing) for number, (d, thing) in enumerate(measured) if d is not None and thing is not None
         )
-        return {thing for *_, thing in near[: self.query.limit + (self.query.offset or 0)]}
+        wanted = self.query.limit + (self.query.offset or 0)
+        ties = len(self.query.order) > 1 and isinstance(self.query.order[0].expression, lg.Nearest)
+        return {thing for at, (d, *_, thing) in enumerate(near) if at < wanted or (ties and wanted and d == near[wanted - 1][0])}
 
     def _fused(self, rows: list[Row], ranking: lg.Fusion) -> list[list[Row]]:
         """Reciprocal ranks added up (5.5). Equal sums: the order of the first arm, then what only the second found."""
@@ -325,7 +357,7 @@ class _Evaluation:
         for arm in (ranking.first, ranking.second):
             members, ties = self._arm(rows, arm)
             listed = [thing for tie in ties for thing in tie]
-            if isinstance(arm, lg.Nearest):
+            if isinstance(arm, lg.Nearest) and not self.backwards:
                 listed = listed[: self.query.limit + (self.query.offset or 0)]
             for rank, thing in enumerate(listed):
                 ranks.setdefault(thing, []).append(rank)
@@ -363,6 +395,8 @@ class _Evaluation:
     def _key(self, key: lg.SortKey, values: Values, row: Row) -> Any:
         if isinstance(key.expression, lg.Column):
             return self._aliased(key.expression, values)
+        if isinstance(key.expression, lg.Ranking):
+            return self._sortable(key, row)
         if not isinstance(key.expression, lg.PropertyValue):
             raise NotEvaluated("unsupported ordering expression")
         return self.value(key.expression, row)

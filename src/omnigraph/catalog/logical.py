@@ -273,6 +273,16 @@ class SortKey:
     expression: Expression
     direction: Direction
 
+    @property
+    def is_backwards(self) -> bool:
+        """Whether it is a ranking from its worst end."""
+        return isinstance(self.expression, Ranking) and self.direction is not best_first(self.expression)
+
+
+def best_first(expression: Expression) -> Direction:
+    """The direction of a sort key that has none written: scores from the highest, distances and values from the lowest."""
+    return Direction.DESC if isinstance(expression, Bm25 | Fusion) else Direction.ASC
+
 
 @dataclass(frozen=True, slots=True)
 class ReadQuery:

@@ -134,6 +134,8 @@ def tail_texts(tail: st.Tail) -> list[str]:
         found.append(f"Merge rankings {expression_text(tail.fusion)}")
     elif tail.late:
         found.append(f"Rank by {expression_text(tail.arms[0].ranking)}")
+    if tail.backwards:
+        found.append("The worst first")
     returned = ", ".join(expression_text(p.expression) for p in tail.projections)
     verb = "Group" if tail.aggregates else "Return distinct" if tail.distinct else "Return"
     found.append(f"{verb} {returned}")

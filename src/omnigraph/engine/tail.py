@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.lower import HELPER
@@ -123,10 +124,20 @@ def _sorted(plan: st.Plan, frame: Frame, run: Run) -> Numbers:
     tail = plan.tail
     scope = Scope(run, frame, plan.bindings)
     by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
-    keys = [(vector(_meant(k.expression, by_alias), scope), k.direction is Direction.DESC) for k in tail.order]
+    keys = [_key(k, by_alias, scope) for k in tail.order]
     wanted = None if tail.limit is None else tail.offset + tail.limit
     found = order_by(keys, lambda rows: tie_breakers(frame.take(rows), run, plan.bindings), wanted)
     return found[tail.offset :]
+
+
+def _key(key: lg.SortKey, by_alias: dict[str, lg.Expression], scope: Scope) -> tuple[Vec, bool]:
+    """A column to order by, and whether it descends. Rows that a ranking leaves out come after those it has, either way."""
+    expression = _meant(key.expression, by_alias)
+    values = vector(expression, scope)
+    if isinstance(expression, lg.Ranking) and key.direction is Direction.ASC:
+        assert values.plain is not None
+        return Vec(values.type, -values.plain, values.valid), True
+    return values, key.direction is Direction.DESC
 
 
 def tie_breakers(frame: Frame, run: Run, bindings: dict[str, Binding]) -> Sequence[Array]:
@@ -140,7 +151,7 @@ def _ordered_columns(tail: st.Tail, columns: list[Vec]) -> list[Vec]:
     """Finished rows in order, within the limits."""
     rows = len(columns[0]) if columns else 0
     stop = None if tail.limit is None else tail.offset + tail.limit
-    if not tail.order:
+    if not tail.order or tail.arms:
         return [c.slice(min(tail.offset, rows), rows if stop is None else min(stop, rows)) for c in columns]
     keys = [(columns[_result_column(tail, k.expression)], k.direction is Direction.DESC) for k in tail.order]
     found = order_by(keys, lambda chosen: [chosen], stop)[tail.offset :]
@@ -170,7 +181,8 @@ def _ranked(plan: st.Plan, frame: Frame, run: Run) -> Frame:
     for arm in tail.arms:
         if arm.column in tail.late and frame.rows:
             places = run.search.places(arm.ranking, Scope(run, frame, plan.bindings))
-            if tail.fusion is not None and tail.limit is not None and isinstance(arm.ranking, lg.Nearest):
+            if tail.fusion is not None and _fetches(tail) and isinstance(arm.ranking, lg.Nearest):
+                assert tail.limit is not None
                 places = np.where(places < tail.limit + tail.offset, places, -1)  # a nearest arm has as many as are returned
             frame = frame.with_columns(**{arm.column: places})
     if tail.fusion is not None:
@@ -178,7 +190,33 @@ def _ranked(plan: st.Plan, frame: Frame, run: Run) -> Frame:
     frame = frame.keep(frame.columns[tail.arms[0].column] >= 0)
     if not frame.rows:
         return frame
-    return frame.take(order([frame.columns[tail.arms[0].column]], lambda rows: _in_group(plan, frame.take(rows), run), None))
+    places = frame.columns[tail.arms[0].column]
+    if not tail.order:
+        return _by_place(plan, frame, places, run)
+    scores = run.search.scores(tail.arms[0].ranking, Scope(run, frame, plan.bindings))
+    return _by_score(plan, frame, scores, places, run)
+
+
+def _fetches(tail: st.Tail) -> bool:
+    """Whether a `nearest` arm has no more nodes than are returned: from its worst end a ranking has all of them."""
+    return tail.limit is not None and not tail.backwards
+
+
+def _by_place(plan: st.Plan, frame: Frame, places: Array, run: Run) -> Frame:
+    """Rows by the places of their nodes."""
+    key = ~places if plan.tail.backwards else places
+    return frame.take(order([key], lambda rows: _in_group(plan, frame.take(rows), run), None))
+
+
+def _by_score(plan: st.Plan, frame: Frame, scores: Vec, places: Array, run: Run) -> Frame:
+    """Rows by a score, where that is equal by the other keys of the query, and then by place."""
+    tail = plan.tail
+    scope = Scope(run, frame, plan.bindings)
+    by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
+    first = (scores, isinstance(tail.fusion or tail.arms[0].ranking, lg.Nearest) == tail.backwards)
+    last = (Vec(pa.int64(), places), tail.backwards)
+    keys = [first, *(_key(key, by_alias, scope) for key in tail.order), last]
+    return frame.take(order_by(keys, lambda rows: _in_group(plan, frame.take(rows), run), None))
 
 
 def _in_group(plan: st.Plan, frame: Frame, run: Run) -> Sequence[Array]:
@@ -213,11 +251,13 @@ def _fused(plan: st.Plan, frame: Frame, run: Run) -> Frame:
     by_score = np.lexsort([ranks[1], ranks[0], -score])
     final = np.empty(len(nodes), np.int64)
     final[by_score] = np.arange(len(nodes))
+    if tail.order:
+        return _by_score(plan, frame, Vec(pa.float64(), score[place]), final[place], run)
     if tail.limit is not None:
-        kept = final[place] < tail.limit + tail.offset
+        first_places = len(nodes) - 1 - final if tail.backwards else final
+        kept = first_places[place] < tail.limit + tail.offset
         frame, place = frame.keep(kept), place[kept]
-    rank_of_row = final[place]
-    return frame.take(order([rank_of_row], lambda rows: _in_group(plan, frame.take(rows), run), None))
+    return _by_place(plan, frame, final[place], run)
 
 
 def _dense(best: Array) -> Array:

@@ -88,20 +88,36 @@ def ordering(scope: Scope, read: t.Read, returned: tuple[lg.Projection, ...]) ->
     """The order block."""
     by_alias = {p.alias: p.expression for p in returned if p.alias is not None}
     keys: list[lg.SortKey] = []
+    ranks = False
     for tree in read.order:
         expression = typed(scope, tree.expression)
         if expression is None or not check_readable(scope, expression, tree.expression):
             continue
         if isinstance(expression, lg.Column):
-            expression = _resolve(expression, by_alias)
+            expression = _ranking(expression, by_alias) or _resolve(expression, by_alias)
+        ranks = ranks or (isinstance(expression, lg.Nearest) and not isinstance(tree.expression, t.Alias))
         if read.distinct and not _is_returned(expression, returned):
             message = "`return distinct` can only be ordered by what it returns"
             scope.refuse("T26", message, tree.span, "add it to the return block")
             continue
-        _check_limit(scope, read, tree, by_alias.get(expression.name) if isinstance(expression, lg.Column) else expression)
-        keys.append(lg.SortKey(expression, tree.direction or t.Direction.ASC))
-    _check_mixture(scope, read, keys)
+        _check_limit(scope, read, tree, expression)
+        keys.append(lg.SortKey(expression, tree.direction or lg.best_first(expression)))
+    _check_mixture(scope, read, ranks=ranks)
+    aggregating = any(isinstance(p.expression, lg.Aggregated) for p in returned)
+    if aggregating and len(keys) > 1 and isinstance(keys[0].expression, lg.Ranking):
+        message = "groups that are ordered by a ranking come as it finds them, and cannot be ordered further"
+        scope.refuse("T28", message, read.order[1].span, "leave the other keys out, or the ranking")
     return tuple(keys)
+
+
+def _ranking(column: lg.Column, aliases: dict[str, lg.Expression]) -> lg.Expression | None:
+    """The ranking that a name stands for: ordered by its name, it orders as by itself."""
+    followed: set[str] = set()
+    meant: lg.Expression | None = column
+    while isinstance(meant, lg.Column) and meant.name not in followed:
+        followed.add(meant.name)
+        meant = aliases.get(meant.name)
+    return meant if isinstance(meant, lg.Ranking) else None
 
 
 def _is_returned(expression: lg.Expression, returned: tuple[lg.Projection, ...]) -> bool:
@@ -119,9 +135,8 @@ def _check_limit(scope: Scope, read: t.Read, tree: t.Ordering, meant: lg.Express
         scope.refuse("T21", "ordering by `rrf` needs a limit", tree.span, "add `limit 10` after the order block")
 
 
-def _check_mixture(scope: Scope, read: t.Read, keys: list[lg.SortKey]) -> None:
+def _check_mixture(scope: Scope, read: t.Read, *, ranks: bool) -> None:
     """`nearest` and an alias do not order together."""
-    ranks = any(isinstance(key.expression, lg.Nearest) for key in keys)
     aliased = [tree for tree in read.order if isinstance(tree.expression, t.Alias)]
     if ranks and aliased:
         scope.refuse("T18", "ordering by `nearest` does not combine with an alias", aliased[0].span)

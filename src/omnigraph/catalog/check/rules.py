@@ -32,6 +32,7 @@ TYPING_RULES: Mapping[str, str] = {
     "T25": "an `optional` block mentions an outer variable",
     "T26": "`return distinct` orders by what it returns",
     "T27": "every column of the result has a name of its own",
+    "T28": "an aggregating return that is ordered by a ranking is ordered by nothing else",
 }
 
 SCHEMA_RULES: Mapping[str, str] = {

@@ -30,7 +30,8 @@ def build(catalog: Catalog, query: lg.ReadQuery, operators: tuple[lw.Operator, .
     found = (ranking,) if not isinstance(ranking, lg.Fusion) else (ranking.first, ranking.second)
     arms = tuple(st.Ranked(f"{RANK}{place}", arm) for place, arm in enumerate(found))
     late = tuple(arm.column for arm in arms)
-    tail = st.Tail(query.projections, query.distinct, (), query.limit, query.offset or 0, arms, late, fusion)
+    limit, offset, backwards = query.limit, query.offset or 0, query.order[0].is_backwards
+    tail = st.Tail(query.projections, query.distinct, query.order[1:], limit, offset, arms, late, fusion, backwards)
     return st.Plan(steps, tail, builder.bindings)
 
 

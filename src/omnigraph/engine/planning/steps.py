@@ -52,6 +52,8 @@ class Ranked:
     column: str
     ranking: lg.Nearest | lg.Bm25
     best: int | None = None
+    ties: bool = False
+    """Whether all that are as good as the last of the best are kept: something else decides between them."""
     required: bool = True
     """Whether nodes that the ranking leaves out are dropped; not if another variable's ranking may still want them."""
 
@@ -239,6 +241,7 @@ class Tail:
     projections: tuple[lg.Projection, ...]
     distinct: bool
     order: tuple[lg.SortKey, ...]
+    """By what rows are ordered; with rankings, where those leave two rows equal."""
     limit: int | None
     offset: int
     arms: tuple[Ranked, ...] = ()
@@ -246,6 +249,8 @@ class Tail:
     late: tuple[str, ...] = ()
     """Columns of those among them that no scan has filled in: their nodes were reached by a hop."""
     fusion: lg.Fusion | None = None
+    backwards: bool = False
+    """Whether the worst of the ranking comes first."""
     aggregates: bool = field(init=False)
     """Whether rows are grouped."""
     names_columns: bool = field(init=False)

@@ -274,9 +274,9 @@ class Search:
             keys.append(key)
         if not numbers:
             return np.empty(0, np.int64)
-        every = np.concatenate(numbers)
+        every, key = np.concatenate(numbers), np.concatenate(keys)
         ids = self._ids_of(step, every)
-        return every[ordered(np.concatenate(keys), ids, ranked.best, last_id_first=_last_id_first(ranking))]
+        return every[ordered(key, ids, _best(ranked, key), last_id_first=_last_id_first(ranking))]
 
     def _arm_by_rows(self, ranked: st.Ranked, step: st.Scan, known: dict[str, Numbers | None]) -> Numbers:
         """The same when every node is compared with a value of its own."""
@@ -285,7 +285,8 @@ class Search:
         keys, there = _keys(ranked.ranking, self.scores(ranked.ranking, scope))
         kept = numbers[there]
         last = _last_id_first(ranked.ranking)
-        return kept[ordered(keys[there], self._ids_of(step, kept), ranked.best, last_id_first=last)]
+        best = _best(ranked, keys[there])
+        return kept[ordered(keys[there], self._ids_of(step, kept), best, last_id_first=last)]
 
     def _relevant_nodes(self, nodes: Nodes, name: str, query: str, among: Numbers | None) -> tuple[Numbers, Array]:
         positions, scores = self._ranked_texts(nodes, name, query)
@@ -357,6 +358,14 @@ def _ranked_field(ranking: lg.Nearest | lg.Bm25) -> lg.PropertyValue:
     if not isinstance(ranking.field, lg.PropertyValue):
         raise QueryError("only a property can be ranked by", hint="Write bm25($v.property, query).")
     return ranking.field
+
+
+def _best(ranked: st.Ranked, keys: Array) -> int | None:
+    """How many of some nodes a ranking keeps."""
+    best = ranked.best
+    if best is None or not ranked.ties or not 0 < best < len(keys):
+        return best
+    return int(np.count_nonzero(keys <= np.partition(keys, best - 1)[best - 1]))
 
 
 def _last_id_first(ranking: lg.Nearest | lg.Bm25) -> bool:

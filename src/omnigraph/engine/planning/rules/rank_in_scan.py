@@ -3,8 +3,8 @@ next, and everything else of the pattern after that.
 
     Scan d: Doc where d.status = "open"  ⇒  Scan d: Doc where d.status = "open", best 10 by nearest(d.vector, $q)
 
-`nearest` fetches as many as the query returns; `bm25` ranks every match, unless its best are the result. A variable that is
-reached by a hop is ranked at the end, among the nodes that were reached.
+`nearest` fetches as many as the query returns; `bm25` ranks every match, unless its best are the result; from its worst end
+a ranking ranks everything. A variable that is reached by a hop is ranked at the end, among the nodes that were reached.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def apply(plan: st.Plan, catalog: Catalog) -> st.Plan:
         for place, step in enumerate(steps):
             if isinstance(step, st.Scan) and {step.variable} == names:
                 best = None
-                if tail.limit is not None and (isinstance(arm.ranking, lg.Nearest) or _cuts_next(plan)):
+                if tail.limit is not None and not tail.backwards and (isinstance(arm.ranking, lg.Nearest) or _cuts_next(plan)):
                     best = tail.limit + tail.offset
                 arms = {name for other in tail.arms for name in lw.variables(other.ranking)}
-                ranked = replace(arm, best=best, required=arms == names)
+                ranked = replace(arm, best=best, ties=bool(tail.order) and tail.fusion is None, required=arms == names)
                 steps[place] = replace(step, rankings=(*step.rankings, ranked))
                 late.remove(arm.column)
     return replace(plan, steps=tuple(steps), tail=replace(tail, late=tuple(late)))
