@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -13,6 +13,7 @@ import omnigraph as og
 from omnigraph.embedding import mock_vector
 from omnigraph.embedding.paced import Pace, Paced
 from omnigraph.engine import embed as embed_module
+from omnigraph.engine.sealed import sealed
 
 SCHEMA = """
     node Doc { slug: String @key  text: String?  vec: Vector(4)? @embed("text")  note: String?  file: Blob?  mail: String? @unique }
@@ -127,7 +128,47 @@ def test_what_was_embedded_before_a_failure_is_not_asked_again(
     assert not set(second.texts) & set(failing.texts)
     assert set(second.texts) | set(failing.texts) == {f"text {n}" for n in range(5)}
     assert (done.entities, done.properties[0].asked) == (6, len(second.texts))
-    assert not list((tmp_path / "g" / "__cache").rglob("embeddings-*/*.arrow"))
+    assert not list((tmp_path / "g" / "__cache").rglob("embeddings-*/*"))
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 0x40  # in the last vector
+    path.write_bytes(data)
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _flip,
+        _folder,
+        Path.unlink,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-7]),
+        lambda path: path.write_bytes(bytes(path.stat().st_size)),
+        lambda path: path.write_bytes(b"".join(sealed({"embeddings": "another", "dimension": 4}, {}))),
+        lambda path: path.chmod(0),
+    ],
+)
+def test_a_damaged_vector_is_never_committed(
+    damage: Callable[[Path], object], graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed_module, "PORTION", 2)
+    with pytest.raises(ValueError, match="out of money"):
+        graph.embed(embedder=Provider(fails_after=4), pace=Pace(batch=2))
+    kept = list((tmp_path / "g" / "__cache").rglob("embeddings-*/*"))
+    assert kept
+    for path in kept:
+        damage(path)
+    with og.open(tmp_path / "g") as reopened:
+        reopened.embed(embedder=Provider())
+        found = vectors(reopened)
+    assert {found[f"d{n}"] for n in range(5)} == {of(f"text {n}") for n in range(5)}
 
 
 def test_somebody_elses_write_is_not_lost_and_costs_no_request(graph: og.Graph) -> None:

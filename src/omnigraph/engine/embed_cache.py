@@ -4,7 +4,11 @@ A provider costs time and money, and work on many texts may fail when most of it
 the graph as soon as it is there, under the digest of its texts; whoever starts again, also in another process, finds them. When
 the vectors are committed the files go.
 
-    people.omni/__cache/embeddings-1f0c…/01J….arrow      digest, vector        1f0c…: model and dimension
+    people.omni/__cache/embeddings-1f0c…/01J….sealed     digests, vectors      1f0c…: model and dimension
+
+These vectors will be committed, so a file has to prove what it holds (`omnigraph.engine.sealed`): its bytes by checksums, and
+that it is of this model and dimension by what it says of itself. One that does not is as if it were not there, and goes with the
+others.
 """
 
 from __future__ import annotations
@@ -12,14 +16,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.embedding.paced import Paced, Vectors
+from omnigraph.engine.column import Array
+from omnigraph.engine.sealed import Damaged, Sealed, decoded, sealed
+from omnigraph.errors import NotFound, StorageError
 from omnigraph.model.ids import UlidSource
 from omnigraph.storage.place import Place
 
 _DIGEST = 16
+_ENDING = ".sealed"
+
+
+class _About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    embeddings: str
+    """The model."""
+    dimension: int
 
 
 class EmbedCache:
@@ -28,6 +42,7 @@ class EmbedCache:
     def __init__(self, place: Place, model: str, dimension: int) -> None:
         named = hashlib.sha256(f"{model}\0{dimension}".encode()).hexdigest()[:16]
         self._place, self._dimension = place, dimension
+        self._about = _About(model, dimension)
         self._folder = f"__cache/embeddings-{named}"
         self._ids = UlidSource()
         self._known: dict[bytes, np.ndarray[tuple[int], np.dtype[np.float32]]] = {}
@@ -35,14 +50,23 @@ class EmbedCache:
         self._load()
 
     def _load(self) -> None:
-        for kept in self._place.objects(self._folder):
-            if not kept.path.endswith(".arrow"):
-                continue
-            with pa.ipc.open_stream(self._place.get(kept.path)) as reader:
-                table = reader.read_all()
-            vectors = _matrix(table["vector"].combine_chunks(), self._dimension)
-            self._known.update(zip(table["digest"].to_pylist(), vectors, strict=True))
+        for kept in self._place.names(self._folder):
             self.files.append(kept.path)
+            try:
+                self._known.update(self._read(self._place.get(kept.path)))
+            except (Damaged, NotFound, StorageError):  # or committed by another process meanwhile: the texts are embedded again
+                continue
+
+    def _read(self, data: bytes) -> dict[bytes, np.ndarray[tuple[int], np.dtype[np.float32]]]:
+        file = Sealed.of(data)
+        if decoded(file.about, _About) != self._about:
+            raise Damaged("it is of another model or dimension")
+        digests, vectors = file.array("digests", "|u1"), file.array("vectors", "<f4")
+        if len(digests) % _DIGEST or len(vectors) != len(digests) // _DIGEST * self._dimension:
+            raise Damaged("there is not one vector per text")
+        said = digests.tobytes()
+        keys = [said[at : at + _DIGEST] for at in range(0, len(said), _DIGEST)]
+        return dict(zip(keys, vectors.reshape(-1, self._dimension), strict=True))
 
     def embed(self, paced: Paced, texts: Sequence[str], portion: int) -> Vectors:
         """One vector per text: kept ones as they are, others from the provider, each text once, and kept from then on."""
@@ -60,13 +84,13 @@ class EmbedCache:
 
     def _keep(self, digests: list[bytes], vectors: Vectors) -> None:
         self._known.update(zip(digests, vectors, strict=True))
-        flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), self._dimension)
-        table = pa.table({"digest": pa.array(digests, pa.binary(_DIGEST)), "vector": flat})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        path = f"{self._folder}/{self._ids.next()}.arrow"
-        self._place.put(path, sink.getvalue().to_pybytes())
+        arrays: dict[str, Array] = {
+            "digests": np.frombuffer(b"".join(digests), np.uint8),
+            "vectors": vectors.astype(np.float32).ravel(),
+        }
+        path = f"{self._folder}/{self._ids.next()}{_ENDING}"
+        self._place.put(path, b"".join(sealed(self._about, arrays)))
+        self._place.sync([path])
         self.files.append(path)
 
 
@@ -77,8 +101,3 @@ def forget(place: Place, files: Sequence[str]) -> None:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()[:_DIGEST]
-
-
-def _matrix(vectors: pa.FixedSizeListArray, dimension: int) -> Vectors:
-    matrix: Vectors = vectors.flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension)
-    return matrix
