@@ -138,10 +138,18 @@ class History:
         """Commits that were looked at, and what they hold."""
         self.told: list[str] = []
         self._fresh = 0
-        graph = og.init(folder, self.worlds["main"].schema(), durability="os", save_from=None)
+        if handles:
+            graph = og.init(folder, self.worlds["main"].schema(), durability="os", save_from=None)
+            self._load(graph, "main", 30, 60)
+            graph.close()
         self.handles = [self._opened() for _ in range(handles)]
-        self._load(graph, "main", 30, 60)
-        graph.close()
+
+    @classmethod
+    def beside(cls, folder: Path, seed: int) -> History:
+        """A handle to compare with in another process, of a graph whose history happens elsewhere."""
+        history = cls(folder, seed, handles=0)
+        history.handles = [history._opened()]
+        return history
 
     def close(self) -> None:
         for handle in self.handles:
