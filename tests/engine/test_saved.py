@@ -239,11 +239,20 @@ def test_the_same_pin_remembered_from_a_file_is_no_stand_in_for_the_real_one(tmp
 
 
 def test_a_numbering_of_the_dead_is_not_taken_over(tmp_path: Path) -> None:
-    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdefghijkl"), "Knows": knows("ab")}, save_from=1)
-    graph.query(FRIENDS, traversal="csr")
-    delete(graph, "Person", list("cdefghijkl"))
-    graph.query(FRIENDS, traversal="csr")
+    names = [chr(0x4E00 + at) for at in range(40)]
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"ab"), "Knows": knows("ab")}, save_from=1)
+    for name in names:
+        add(graph, {"Person": people(name)})
+        graph.query(FRIENDS, traversal="csr")
+        delete(graph, "Person", [name])
+    add(graph, {"Person": people("c"), "Knows": knows("ca")})
+    expected = graph.query(FRIENDS, traversal="csr").rows
+    assert len(graph.view().nodes("Person").numbering) == 43
     graph.close()
     again = og.open(graph.store.place.uri, save_from=1)
-    assert [row["f.name"] for row in again.query(FRIENDS, traversal="csr").rows] == ["b"]
-    assert len(again.view().nodes("Person").numbering) == 2
+    assert again.query(FRIENDS, traversal="csr").rows == expected
+    assert len(again.view().nodes("Person").numbering) == 3
+    again.close()
+    third = og.open(graph.store.place.uri, save_from=1)
+    assert third.query(FRIENDS, traversal="csr").rows == expected
+    assert third.stats().saved.read == 2, "both were saved again"

@@ -23,7 +23,6 @@ def test_every_answer_is_right_whatever_was_saved(seed: int, tmp_path: Path) -> 
     used = [handle.stats().saved for handle in history.handles]
     assert sum(use.read for use in used) > 0, "the last handles started from saved state"
     assert sum(use.damaged for use in used) == 0
-    assert not [reason for use in used for reason in use.reasons]
 
 
 def look_back(folder: Path, seed: int, commits: Any, told: Any) -> None:

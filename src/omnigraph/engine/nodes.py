@@ -118,7 +118,7 @@ class Nodes:
         mark = state.origin.marks.get(self.stored.location)
         if mark is None or (len(self.numbering) and not self.numbering.begins_with(mark)):
             return None
-        if len(self.numbering) == 0 and mark.count > _WORN * max(self.count, 1):
+        if len(self.numbering) == 0 and mark.count > _WORN * max(self.count, state.origin.rows, 1):
             return None
         arrays = state.take({"ids.starts": "<i4", "ids.bytes": "|u1", "order": "<i8", "numbers": "<i8"})
         if arrays is None:
