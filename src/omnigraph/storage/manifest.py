@@ -268,6 +268,7 @@ class Manifest:
         return self._state if self._state is not None else self.load()
 
     def _open(self) -> LanceDataset:
+        self.place.require_dataset(self.location)
         return self._checked(
             lance.dataset(
                 self.place.child(self.location), storage_options=dict(self.place.options) or None, session=self._session
@@ -432,6 +433,7 @@ class Manifest:
                 storage_options=dict(self.place.options) or None,
                 session=self._session,
             )
+        self.place.require_inside(self.location)
         removed = [expected.tail]
         fresh: list[pa.Table] = []
         if carried:

@@ -9,6 +9,7 @@ Lance reads and writes its own datasets; what is left are a few small objects of
   that one may not hit the new object. On a disk it is done under a lock on the folder. Object stores cannot delete on a
   condition, but they can put on one: there a removed object is an *empty* one, which counts as absent, and which the next
   `put_new` replaces on the condition that it is still empty.
+* **links** below the root are never followed (`inside`). An object store has none.
 * **sync**: a disk forgets what was not synced when the power fails. `sync` flushes files and the folders that name them. An
   object store has nothing to sync: a put that returned is durable.
 """
@@ -20,13 +21,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import AlreadyExists, NotFound, StorageError, UsageError
+from omnigraph.storage import inside
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.environment import options_from
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.names import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
 from omnigraph.storage.syncing import flush
 from omnigraph.storage.turns import locked
 
@@ -120,7 +124,8 @@ class Place:
                 raise AlreadyExists(f"{path} exists already") from None
 
         def put() -> None:
-            if removed is not None and removed.version is not None:
+            self.require_inside(path)
+            if removed is not None and removed.version is not None and not self.is_local:
                 put_over(removed.version)
                 return
             try:
@@ -140,6 +145,7 @@ class Place:
         import obstore
 
         with translated(f"put {path}"):
+            self.require_inside(path)
             self.effects.run(call, lambda: obstore.put(self._store(), path, data))
 
     def put_unseen(self, path: str, data: bytes, call: Call) -> None:
@@ -151,6 +157,7 @@ class Place:
                 obstore.put(self._store(), path, data)
                 return
             file = self.child(path)
+            self.require_inside(path)
             try:
                 _write(file, data)
             except FileNotFoundError:  # the first of its folder
@@ -184,6 +191,7 @@ class Place:
 
         with translated(f"list {folder}"):
             if self.is_local:
+                self.require_inside(folder)
                 with suppress(FileNotFoundError), os.scandir(self.child(folder)) as entries:
                     return next((entry.name for entry in entries if entry.name.startswith(begins)), None)
                 return None
@@ -207,7 +215,7 @@ class Place:
         if self.is_local:
             with translated(f"read {path}"):
                 try:
-                    return Path(self.child(path)).read_bytes(), None
+                    return inside.read(self.uri, path), None
                 except (FileNotFoundError, NotADirectoryError):
                     where = self.child(path) if Path(self.uri).is_dir() else self.uri
                     raise NotFound(f"{where} does not exist") from None
@@ -231,6 +239,7 @@ class Place:
         file = Path(self.child(path))
         if not file.parent.is_dir():
             return
+        self.require_inside(path)
         with locked(file.parent):
             try:
                 if file.read_bytes() == expected:
@@ -261,9 +270,11 @@ class Place:
             if not self.is_local:
                 obstore.delete(self._store(), list(batch))
                 return
-            for path in batch:
-                with suppress(FileNotFoundError):
-                    os.unlink(self.child(path))
+            for above, paths in groupby(batch, lambda path: path.rpartition("/")[0]):
+                with suppress(FileNotFoundError), inside.folder(self.uri, above) as at:
+                    for path in paths:
+                        with suppress(FileNotFoundError):
+                            os.unlink(path.rpartition("/")[2], dir_fd=at)
 
         for start in range(0, len(paths), DELETED_AT_ONCE):
             batch = paths[start : start + DELETED_AT_ONCE]
@@ -276,6 +287,7 @@ class Place:
             return
 
         def remove() -> None:
+            self.require_inside(prefix.rstrip("/"))
             for folder, _, _ in os.walk(self.child(prefix), topdown=False):
                 with suppress(OSError):  # it holds something
                     os.rmdir(folder)
@@ -287,15 +299,27 @@ class Place:
         """Every object below a prefix, by path."""
         import obstore
 
-        if self.is_local and not Path(self.child(prefix)).exists():
-            return []
         with translated(f"list {prefix}"):
+            if self.is_local:
+                stored = inside.walk(self.uri, prefix)
+                return sorted((StoredObject(path, s.st_size, s.st_mtime) for path, s in stored), key=lambda o: o.path)
             found = [
                 StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp(), meta["e_tag"])
                 for chunk in obstore.list(self._store(), prefix=prefix)
                 for meta in chunk
             ]
         return sorted(found, key=lambda o: o.path)
+
+    def require_inside(self, *paths: str) -> None:
+        """Refuse paths that a link would lead out of the graph."""
+        if self.is_local:
+            for path in paths:
+                inside.require(self.uri, path)
+
+    def require_dataset(self, location: str) -> None:
+        """Refuse a dataset that is a link, or one of whose folders is: Lance follows those."""
+        if self.is_local:
+            inside.require_folders(self.uri, location, (DATA, VERSIONS, DELETIONS, INDICES, TRANSACTIONS))
 
     def names(self, prefix: str) -> list[StoredObject]:
         """The objects below a prefix that are not removed."""

@@ -18,7 +18,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from threading import Lock
 from typing import Any, Final, TypeAlias, TypedDict
 
@@ -97,6 +96,7 @@ class Tables:
 
     def create(self, table: str, location: str, schema: pa.Schema) -> TableState:
         """A new, empty table. Safe to repeat: what a process that died left there is reused, as long as it is empty."""
+        self.place.require_dataset(location)
         with translated(f"create the table at {location}"):
             dataset = self.place.effects.run(Call.CREATE_TABLE, lambda: self._created(location, schema))
         self.place.sync(_all_files_below(self.place, location))
@@ -137,6 +137,7 @@ class Tables:
                 return found
         try:
             with translated(f"open {state.location} at {state.pin}"):
+                self.place.require_dataset(state.location)
                 dataset = lance.dataset(
                     self.place.child(state.location),
                     version=state.pin,
@@ -456,6 +457,7 @@ class Table:
 
     def commit(self, operation: Op.BaseOperation) -> Table:
         """Commit an operation on top of this pin, detached."""
+        self.place.require_inside(self.location)
         with translated(f"pin a version of {self.location}"):
             dataset = self.place.effects.run(
                 Call.PIN,
@@ -482,7 +484,4 @@ def _packed(schema: pa.Schema) -> pa.Schema:
 
 
 def _all_files_below(place: Place, location: str) -> list[str]:
-    if not place.is_local:
-        return []
-    root = Path(place.uri)
-    return [str(p.relative_to(root)) for p in Path(place.child(location)).rglob("*") if p.is_file()]
+    return [o.path for o in place.objects(location)] if place.is_local else []
