@@ -37,7 +37,8 @@
     │   ├── SchemaBoundary          schema_boundary         the schema is another one on the two sides
     │   └── ChangeFeedGap           change_feed_gap         cleanup removed what a reader has not read yet
     ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
-    ├── StorageError                storage_error           the store failed or holds something unexpected
+    ├── StorageError                the store failed or holds something unexpected
+    │   └── DamagedRecord           damaged_record          a record cannot be read: it is named, and the rest of the graph can be
     ├── SparkUnavailable            spark_unavailable       Spark could not be started or reached
     └── TaskFailed                  task_failed             a distributed task failed, and went on failing
 
@@ -427,6 +428,14 @@ class StorageError(GraphError):
     code = "storage_error"
     retryable = True
     default_hint = "Check that the store is reachable, then retry."
+
+
+class DamagedRecord(StorageError):
+    """A record of the graph (a commit, branch, tag, lease) cannot be read. The message names it; everything else can be."""
+
+    code = "damaged_record"
+    retryable = False
+    default_hint = "`omnigraph verify` lists what is damaged; restore it from a copy."
 
 
 class SparkUnavailable(GraphError):

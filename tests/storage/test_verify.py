@@ -136,9 +136,10 @@ def index_folder(store: GraphStore, name: str) -> Path:
 @pytest.mark.parametrize("which", range(2))
 def test_a_missing_index_file_is_found(store: GraphStore, name: str, which: int) -> None:
     folder = index_folder(store, name)
-    sorted(p for p in folder.iterdir() if p.is_file())[which].unlink()
+    gone = sorted(p for p in folder.iterdir() if p.is_file())[which]
+    gone.unlink()
     found = [p for p in verify(store).problems if p.kind is ProblemKind.MISSING_FILE]
-    assert {p.path for p in found} == {f"nodes/1-3/_indices/{folder.name}/"}
+    assert {p.path for p in found} == {f"nodes/1-3/_indices/{folder.name}/{gone.name}"}
 
 
 def test_a_truncated_index_file_is_found(store: GraphStore) -> None:

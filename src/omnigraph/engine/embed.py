@@ -242,6 +242,7 @@ class _Job:
             sum(w.rows for w in written),
             tuple(f for w in written for f in w.unsynced),
             min(w.fence for w in written),
+            stored=tuple(s for w in written for s in w.stored),
         )
         delta = Delta(type_, kept, written=together)
         mark = f"{_mark(type_, prop)}{self.workspace.store.ids.next()}"

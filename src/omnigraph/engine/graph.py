@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.load.sources import Source
     from omnigraph.engine.write.schema_apply import Backfills, SchemaApplied
     from omnigraph.storage.reclaim import ReclaimReport
-    from omnigraph.storage.verify import VerifyReport
 
 MEMORY_BUDGET = 2 << 30
 """Bytes an open graph may keep in memory between queries, unless told otherwise."""
@@ -537,12 +536,6 @@ class Graph(PastMethods, LookingMethods):
 
         age = duration(older_than) if isinstance(older_than, str) else older_than
         return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run)
-
-    def verify(self, *, deep: bool = False) -> VerifyReport:
-        """Whether everything the graph refers to is there; `deep` looks at every retained commit."""
-        from omnigraph.storage.verify import verify
-
-        return verify(self.store, deep=deep)
 
 
 def _parts(plan: Plan, run: Run) -> Iterator[list[Vec]]:

@@ -7,7 +7,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.external.cells import plain_cell
@@ -25,6 +25,9 @@ from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.naming import reads_like_id
 from omnigraph.storage.rows import images
+
+if TYPE_CHECKING:
+    from omnigraph.storage.verify import VerifyReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +237,17 @@ class LookingMethods(ABC):
             found.append(TypeState(kind, type_.name, state.location, state.pin, state.rows, state.fragments))
         number = self.commit(view.snapshot.commit).number
         return GraphSnapshot(view.snapshot.branch, view.snapshot.commit, number, tuple(found))
+
+    def verify(self, *, deep: bool = False, content: bool = False) -> VerifyReport:
+        """Whether everything the graph refers to is there; `deep` looks at every retained commit.
+
+        `content` reads everything: files against their checksums, and for the newest state of every branch and tag repeated
+        ids, edges that lost an end, broken promises of the schema, and indexes that disagree with their values.
+        """
+        from omnigraph.engine.verifying import broken_promises
+        from omnigraph.storage.verify import verify
+
+        return verify(self.store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
 
     def blob(
         self,

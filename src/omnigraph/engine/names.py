@@ -41,7 +41,9 @@ class Tags:
 
     def list(self) -> list[Tag]:
         """Every tag, by name."""
-        return self._graph.store.tags()
+        found, unread = self._graph.store.readable_tags()
+        shown = [Tag(name, f"damaged: {error.message}", Ref("", "")) for name, error in unread.items()]
+        return sorted((*found, *shown), key=lambda tag: tag.name)
 
     def delete(self, name: str) -> None:
         """Forget a name."""

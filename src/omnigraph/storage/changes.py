@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
+from omnigraph.storage.checksums import StoredFile
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from lance.fragment import FragmentMetadata
@@ -44,6 +46,8 @@ class WrittenRows:
     """The newest fence that was known before the first of them was begun (`doomed`)."""
     unstored: UnstoredRows | None = field(default=None, compare=False)
     """Few rows that are in no file yet. The publisher stores those of a whole group in one."""
+    stored: tuple[StoredFile, ...] = field(default=(), compare=False)
+    """What the files hold, by checksum, as far as it is known: not on an object store, and not for files of another commit."""
 
 
 NO_ROWS = WrittenRows((), 0, ())
@@ -150,3 +154,5 @@ class Applied:
     files: tuple[str, ...]
     fence: int = field(default=0, compare=False)
     """The newest fence that was known before the first of them was begun (`doomed`)."""
+    stored: tuple[StoredFile, ...] = field(default=(), compare=False)
+    """What the files hold that came with it, by checksum."""

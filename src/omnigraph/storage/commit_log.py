@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from omnigraph.errors import HistoryReclaimed, NotFound
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
-from omnigraph.storage.lineage import Commit
+from omnigraph.storage.lineage import Commit, DamagedCommit
 from omnigraph.storage.reclaimed import reclaimed
 from omnigraph.storage.refs import Ref
 
@@ -172,6 +172,6 @@ class CommitLog:
         for commit in commits:
             self._homes[commit.id] = owner
             self._known[commit.id] = commit
-            for parent in commit.parents:
+            for parent in () if isinstance(commit, DamagedCommit) else commit.parents:
                 if parent not in self._known:
                     self._hints.setdefault(parent, owner)

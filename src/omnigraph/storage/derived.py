@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from omnigraph.storage.changes import Applied, IndexState, TableState
+from omnigraph.storage.checksums import StoredFile
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.names import version_file
 from omnigraph.storage.tables import Table
@@ -30,14 +31,24 @@ def own(table: Table) -> Table:
 
 
 def outcome(
-    state: TableState, before: Table, after: Table, files: Iterable[str] = (), untrained: Iterable[IndexState] = ()
+    state: TableState,
+    before: Table,
+    after: Table,
+    files: Iterable[str] = (),
+    untrained: Iterable[IndexState] = (),
+    stored: Iterable[StoredFile] = (),
 ) -> Applied:
-    """What a chain of detached versions came to. `untrained` are indexes that were asked for and could not be built yet."""
+    """What a chain of detached versions came to. `untrained` are indexes that were asked for and could not be built yet.
+
+    `stored` is what is known of its files already: the checksums of the others are taken here.
+    """
     found = after.indexes()
     known = {index.name for index in found}
     indexes = sorted((*found, *(i for i in untrained if i.name not in known)), key=lambda i: i.name)
     old, new = set(before.fragment_ids()), set(after.fragment_ids())
     moved = () if after.pin == before.pin else (*files, f"{after.location}/{version_file(after.pin)}")
+    known_files = () if after.pin == before.pin else tuple(stored)
+    paths = {file.path for file in known_files}
     after.place.sync(moved)  # here, so that publishing has nothing left to wait for
     return Applied(
         replace(state, pin=after.pin, fragments=len(new), indexes=tuple(indexes)),
@@ -47,6 +58,7 @@ def outcome(
         tuple(sorted(old - new)),
         moved,
         before.fence,
+        (*known_files, *after.stored_files(file for file in moved if file[len(after.location) + 1 :] not in paths)),
     )
 
 
@@ -61,4 +73,5 @@ def then(first: Applied, second: Applied) -> Applied:
         tuple(sorted(set(first.fragments_removed) | (went - came))),
         (*first.files, *second.files),
         min(first.fence, second.fence),
+        (*first.stored, *second.stored),
     )

@@ -31,8 +31,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from omnigraph.errors import AlreadyExists, GraphError, NotFound, StalledWrite
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
@@ -40,6 +38,7 @@ from omnigraph.storage.files import Needs, folder_of, needs_of
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.names import INDICES
 from omnigraph.storage.place import Place
+from omnigraph.storage.records import decoded, encoded
 from omnigraph.storage.tables import Tables
 
 FOLDER: Final = "__doomed"
@@ -71,11 +70,11 @@ class Doomed:
 
 def announce(place: Place, paths: Iterable[str], fence: int) -> int:
     """Put a list under a number above every other, and above a fence that somebody has seen. Gives the number."""
-    said = msgspec.json.encode(Doomed.of(paths))
+    doomed = Doomed.of(paths)
     while True:
         number = max(newest(place), fence) + 1
         try:
-            place.put_new(_path(number), said, call=Call.DOOM)
+            place.put_new(_path(number), encoded(doomed, _path(number)), call=Call.DOOM)
         except AlreadyExists:
             continue
         if newest(place) == number:
@@ -85,7 +84,7 @@ def announce(place: Place, paths: Iterable[str], fence: int) -> int:
 
 def correct(place: Place, number: int, paths: Iterable[str]) -> None:
     """Take what turned out to be needed off a list."""
-    place.put(_path(number), msgspec.json.encode(Doomed.of(paths)), Call.DOOM)
+    place.put(_path(number), encoded(Doomed.of(paths), _path(number)), Call.DOOM)
 
 
 def forget(place: Place, numbers: Iterable[int]) -> None:
@@ -102,7 +101,7 @@ def lists(place: Place) -> dict[int, frozenset[str]]:
         except NotFound:  # everything on it is gone, or needed
             continue
         with translated(f"read the list {_path(number)}"):
-            found[number] = msgspec.json.decode(said, type=Doomed).paths()
+            found[number] = decoded(said, Doomed, _path(number), f"the list {_path(number)}").paths()
     return found
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.errors import NotFound
+from omnigraph.errors import NotFound, StorageError
 from omnigraph.storage.lineage import Commit
 from omnigraph.storage.manifest import Manifest
 from omnigraph.storage.refs import Ref
@@ -28,6 +28,8 @@ class Found:
     owner: Ref | None = None
     commit: Commit | None = None
     gone: list[Ref] = field(default_factory=list)
+    unread: list[StorageError] = field(default_factory=list)
+    """Why some manifests could not be read: the commit may be in one of them."""
 
 
 def find(refs: Iterable[Ref], commit: str, manifest: Callable[[str], Manifest], *, carried: bool = False) -> Found:
@@ -42,6 +44,9 @@ def find(refs: Iterable[Ref], commit: str, manifest: Callable[[str], Manifest], 
             return owner, home.find(commit, carried=carried), home.last_known().head.sealed
         except NotFound:  # deleted so long ago that it was reclaimed
             return owner, None, True
+        except StorageError as error:
+            found.unread.append(error)
+            return owner, None, False
 
     opened = [owner for owner in owners.values() if manifest(owner.incarnation).is_open]
     for owner in opened:

@@ -13,15 +13,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
+from urllib.parse import unquote
 
-import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, StalledWrite, UsageError
+from omnigraph.errors import (
+    AlreadyExists,
+    DamagedRecord,
+    HistoryReclaimed,
+    NotFound,
+    StalledWrite,
+    StorageError,
+    UsageError,
+)
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.doomed import require_kept
@@ -47,6 +55,7 @@ from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.plan import PublishPlan
 from omnigraph.storage.publisher import Publisher, Revalidate
 from omnigraph.storage.reclaimed import reclaimed
+from omnigraph.storage.records import all_of, decoded, encoded, readable
 from omnigraph.storage.refs import Ref as Ref
 from omnigraph.storage.refs import Tag as Tag
 from omnigraph.storage.tables import Tables
@@ -109,13 +118,13 @@ class GraphStore:
         place.check_conditional_put(f"__probe/{store._ids.next()}")
         states = [store.tables.create(t.table, t.location, t.schema) for t in tables]
         created_at = int(store._clock.now().timestamp() * 1_000_000)
-        changes = tuple(TableChange(s.table, None, s) for s in states)
+        changes = tuple(TableChange(s.table, None, s, files=store.tables.files_of_new(s)) for s in states)
         commit = Commit(
             store._ids.next(), 0, None, None, MAIN, actor, created_at, OpClass.LOGICAL, "init", None, schema.id, changes
         )
         incarnation = store._ids.next()
         store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, schema, [commit])
-        place.put_new(ref_path(MAIN), msgspec.json.encode(Ref(MAIN, incarnation)))
+        place.put_new(ref_path(MAIN), encoded(Ref(MAIN, incarnation), ref_path(MAIN)))
         return store
 
     @classmethod
@@ -156,19 +165,19 @@ class GraphStore:
                 raise NotFound("not a name")
             with translated(f"read the ref of branch `{branch}`"):
                 said = self.place.get(ref_path(branch))
-                return msgspec.json.decode(said, type=Ref), said
+                return decoded(said, Ref, ref_path(branch), f"the ref of branch `{branch}`"), said
         except NotFound:
             if branch == MAIN:
                 raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
             raise NotFound(f"no branch `{branch}`", hint=f"There are {_some(self.branches())}.") from None
 
     def refs(self) -> list[Ref]:
-        """Every live branch, by name, as the place has it now."""
-        found = []
-        for name in self.branches():
-            with suppress(NotFound):  # deleted since it was listed
-                found.append(self._read_ref(name)[0])
-        return found
+        """Every live branch, by name, as the place has it now; `DamagedRecord` if there is one that cannot be read."""
+        return all_of(self.readable_refs())
+
+    def readable_refs(self) -> tuple[list[Ref], dict[str, DamagedRecord]]:
+        """Every live branch that can be read, and by name why others cannot."""
+        return readable(self.branches(), lambda name: self._read_ref(name)[0])
 
     def branches(self) -> list[str]:
         """Names of the live branches, sorted. One listing."""
@@ -187,7 +196,7 @@ class GraphStore:
         incarnation = self._ids.next()
         self._manifest(incarnation).create(state.head, state.tables.values())
         ref = Ref(name, incarnation, parent, state.head.commit)
-        said = msgspec.json.encode(ref)
+        said = encoded(ref, ref_path(name))
         try:
             self.place.put_new(ref_path(name), said, removed)
         except AlreadyExists:
@@ -212,13 +221,14 @@ class GraphStore:
             yield name_in(below)
 
     def _tag(self, name: str) -> Tag | None:
-        if not is_possible(name):
-            return None
         try:
-            with translated(f"read the tag `{name}`"):
-                return msgspec.json.decode(self.place.get(tag_path(name)), type=Tag)
+            return self._read_tag(name) if is_possible(name) else None
         except NotFound:
             return None
+
+    def _read_tag(self, name: str) -> Tag:
+        with translated(f"read the tag `{name}`"):
+            return decoded(self.place.get(tag_path(name)), Tag, tag_path(name), f"the tag `{name}`")
 
     def is_branch(self, name: str) -> bool:
         """Whether there is a branch of that name now."""
@@ -298,7 +308,7 @@ class GraphStore:
         owner, found = self.resolve(commit)
         self._still_there(owner, found.id, found.seq)
         tag = Tag(name, found.id, owner)
-        path, said = tag_path(name), msgspec.json.encode(tag)
+        path, said = tag_path(name), encoded(tag, tag_path(name))
         try:
             self.place.put_new(path, said)
         except AlreadyExists:
@@ -310,12 +320,12 @@ class GraphStore:
         return tag
 
     def tags(self) -> list[Tag]:
-        """Every tag, by name."""
-        found = []
-        for entry in self.place.names(TAGS):
-            with suppress(NotFound), translated(f"read the tag {entry.path}"):  # deleted since it was listed
-                found.append(msgspec.json.decode(self.place.get(entry.path), type=Tag))
-        return found
+        """Every tag, by name; `DamagedRecord` if there is one that cannot be read."""
+        return all_of(self.readable_tags())
+
+    def readable_tags(self) -> tuple[list[Tag], dict[str, DamagedRecord]]:
+        """Every tag that can be read, and by name why others cannot."""
+        return readable((unquote(o.path.rpartition("/")[2]) for o in self.place.names(TAGS)), self._read_tag)
 
     def delete_tag(self, name: str) -> None:
         """Forget a name; the commit may be reclaimed afterwards."""
@@ -378,7 +388,7 @@ class GraphStore:
         try:
             return self.locate(commit)[1]
         except HistoryReclaimed:
-            found = find([self.ref(branch) for branch in self.branches()], commit, self._manifest, carried=True).commit
+            found = find(self._known_refs()[0], commit, self._manifest, carried=True).commit
             if found is None:
                 raise
             return found
@@ -449,16 +459,26 @@ class GraphStore:
         return state
 
     def locate(self, commit: str) -> tuple[Ref, Commit]:
-        """A commit of a branch or tag, and the branch whose manifest holds it."""
-        refs = [self.ref(branch) for branch in sorted(self.branches(), key=lambda name: name != MAIN)]
+        """A commit of a branch or tag, and the branch whose manifest holds it. What cannot be read does not hide what can."""
+        refs, unread_refs = self._known_refs()
         found = find(refs, commit, self._manifest)
         if found.owner is None and self._forget(found.gone):
             return self.locate(commit)
+        unread: list[StorageError] = [*unread_refs, *found.unread]
         if found.owner is None:
-            found = find([tag.owner for tag in self.tags()], commit, self._manifest)
+            tags, damaged = self.readable_tags()
+            found = find([tag.owner for tag in tags], commit, self._manifest)
+            unread += [*damaged.values(), *found.unread]
         if found.owner is not None and found.commit is not None:
             return found.owner, found.commit
+        if unread:
+            raise unread[0]  # the commit may be there
         raise HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
+
+    def _known_refs(self) -> tuple[list[Ref], list[DamagedRecord]]:
+        """Branches as they are remembered, the main one first, and why others cannot be read."""
+        found, unread = readable(sorted(self.branches(), key=lambda name: name != MAIN), self.ref)
+        return found, list(unread.values())
 
     def _forget(self, gone: Iterable[Ref]) -> bool:
         """Forget branches that were deleted, or deleted and made again; whether there were any."""

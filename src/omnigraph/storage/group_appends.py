@@ -62,15 +62,15 @@ def append_each(tables: Tables, base: TableState, together: Together) -> list[Ap
     pins = [*_write_cuts(last, frozenset(came), cuts[:-1]), last.pin]
     found, state, had = list[Applied](), base, dict[int, Marks | None]()
     for written, pin, has in zip(together.writes, pins, cuts, strict=True):
-        files = (
-            *(together.shared.unsynced if written.unstored is not None else written.unsynced),
-            *(f"{base.location}/{marks.file}" for marks in has.values() if marks is not None),
-            f"{base.location}/{version_file(pin)}",
-        )
+        rows_in = together.shared if written.unstored is not None else written
+        marks_in = [f"{base.location}/{marks.file}" for marks in has.values() if marks is not None]
+        version = f"{base.location}/{version_file(pin)}"
+        files = (*rows_in.unsynced, *marks_in, version)
+        stored = (*rows_in.stored, *last.stored_files([*marks_in, version]))
         changed = tuple(sorted(f for f in has if f not in had or has[f] != had[f]))
         rows, fragments = state.rows + written.rows, base.fragments + len(has)
         state = TableState(base.table, base.location, pin, rows, fragments, base.indexes)
-        found.append(Applied(state, written.rows, 0, changed, tuple(f for f in changed if f in had), files))
+        found.append(Applied(state, written.rows, 0, changed, tuple(f for f in changed if f in had), files, stored=stored))
         had = has
     return found
 

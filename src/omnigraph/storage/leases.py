@@ -36,10 +36,9 @@ from datetime import timedelta
 from threading import Event, Thread
 from typing import Final
 
-import msgspec
-
-from omnigraph.errors import GraphError, NotFound, StorageError
+from omnigraph.errors import DamagedRecord, GraphError, NotFound
 from omnigraph.storage.place import Place
+from omnigraph.storage.records import decoded, encoded
 from omnigraph.storage.refs import Ref
 
 FOLDER: Final = "__inflight"
@@ -78,7 +77,7 @@ def holding(place: Place, name: str, owner: Ref | None = None, commit: str | Non
     """Hold a lease for as long as the block runs."""
     now = time.time()
     held = Held(f"{FOLDER}/{name}", Lease(now, now + GRACE.total_seconds(), owner, commit))
-    place.put_new(held.path, msgspec.json.encode(held.lease))
+    place.put_new(held.path, encoded(held.lease, held.path))
     done = Event()
     renewer = Thread(target=_renew, args=(place, held, done), name="omnigraph-lease", daemon=True)
     renewer.start()
@@ -94,7 +93,7 @@ def lasting(place: Place, name: str, time_: timedelta) -> Held:
     """A lease that nobody renews, for work that goes from process to process: it ends after a time, or when it is given back."""
     now = time.time()
     held = Held(f"{FOLDER}/{name}", Lease(now, now + time_.total_seconds()))
-    place.put_new(held.path, msgspec.json.encode(held.lease))
+    place.put_new(held.path, encoded(held.lease, held.path))
     return held
 
 
@@ -110,7 +109,7 @@ def _renew(place: Place, held: Held, done: Event) -> None:
     while not done.wait(RENEWED.total_seconds()):
         renewed = replace(held.lease, until=time.time() + GRACE.total_seconds())
         try:
-            place.put(held.path, msgspec.json.encode(renewed))
+            place.put(held.path, encoded(renewed, held.path))
         except GraphError as error:  # tried again; if it goes on failing, the fence decides
             held.failure = error
         else:
@@ -122,11 +121,9 @@ def leases(place: Place) -> dict[str, Lease]:
     found = {}
     for entry in place.objects(FOLDER):
         try:
-            found[entry.path] = msgspec.json.decode(place.get(entry.path), type=Lease)
+            found[entry.path] = decoded(place.get(entry.path), Lease, entry.path, f"the lease {entry.path}")
         except NotFound:
             continue  # ended since it was listed
-        except msgspec.DecodeError as error:
-            raise StorageError(
-                f"the lease {entry.path} cannot be read: {error}", hint="Delete it if nothing is under way."
-            ) from error
+        except DamagedRecord as error:
+            raise DamagedRecord(error.message, hint=f"Delete {place.child(entry.path)} if nothing is under way.") from error
     return found

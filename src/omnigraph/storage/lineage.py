@@ -19,8 +19,11 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heapify, heappop, heappush
+from typing import NoReturn
 
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.checksums import StoredFile
+from omnigraph.storage.records import damaged
 
 ParentsOf = Callable[[str], tuple[str, ...]]
 """The parents of a commit, first parent first; none for the first commit of a graph."""
@@ -44,6 +47,8 @@ class TableChange:
     removed: int = 0
     fragments_added: tuple[int, ...] = ()
     fragments_removed: tuple[int, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+    """Files it added, as they were written; none where nobody took their checksums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,44 @@ class Commit:
             "operation": self.operation,
             "message": self.message,
         }
+
+
+class DamagedCommit(Commit):
+    """A commit whose record cannot be read: its id and number are known, and asking for anything else says so."""
+
+    __slots__ = ("why",)
+    why: str
+
+    def __init__(self, id_: str, seq: int, why: str) -> None:
+        for name, value in (("id", id_), ("seq", seq), ("why", why)):
+            object.__setattr__(self, name, value)
+
+    def _unknown(self) -> NoReturn:
+        raise damaged(f"the record of commit {self.id} (number {self.number})", self.why)
+
+    parent = merged_parent = branch = actor = created_at = op_class = property(_unknown)
+    message = schema = changes = mark = parents = property(_unknown)
+
+    @property
+    def operation(self) -> str:
+        return "damaged"
+
+    def to_dict(self) -> dict[str, str | int | None]:
+        return {
+            "graph_commit_id": self.id,
+            "graph_manifest_version": self.number,
+            "operation": self.operation,
+            "message": self.why,
+        }
+
+    def __repr__(self) -> str:
+        return f"DamagedCommit({self.id!r}, {self.seq}, {self.why!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DamagedCommit) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
 
 def ancestors(commit: str, parents_of: ParentsOf) -> dict[str, int]:

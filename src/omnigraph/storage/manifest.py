@@ -30,12 +30,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, TypeVar
 
 import lance
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
@@ -43,16 +43,17 @@ from lance import LanceOperation as Op
 from lance.dataset import Session
 from lance.fragment import FragmentMetadata, write_fragments
 
-from omnigraph.errors import NotFound, StorageError
+from omnigraph.errors import DamagedRecord, NotFound, StorageError
 from omnigraph.storage import format as formats
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
 from omnigraph.storage.filters import Comparison, Filter, compare, equal, one_of
 from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import LostRace, translated
-from omnigraph.storage.lineage import Commit
+from omnigraph.storage.lineage import Commit, DamagedCommit
 from omnigraph.storage.names import DATA, VERSIONS, version_file
 from omnigraph.storage.place import Place
+from omnigraph.storage.records import damaged, decoded, encoded
 
 TAIL_COMMITS = 64
 """Most commits in the tail."""
@@ -286,14 +287,19 @@ class Manifest:
         tail = max(fragments, key=lambda f: f.fragment_id)
         with translated(f"read the manifest {self.location}"):
             rows = tail.to_table()
-        heads = _bodies(rows, "head", Head)
+        heads = [head for _, head in self._of_kind(rows, "head", Head)]
         if len(heads) != 1:
-            raise StorageError(f"the manifest {self.location} is damaged: its newest fragment has {len(heads)} heads")
+            raise damaged(f"the manifest {self.location}", f"its newest fragment has {len(heads)} heads")
         self.place.see_fence(heads[0].fence)
-        states = _bodies(rows, "state", TableState)
-        commits = sorted(_bodies(rows, "commit", Commit), key=lambda c: c.seq)
+        states = [state for _, state in self._of_kind(rows, "state", TableState)]
+        commits = sorted(self._of_kind(rows, "commit", Commit), key=lambda c: c[1].seq)
+        self._bodies = {commit.id: (commit, raw) for raw, commit in commits}
+        recent = tuple(commit for _, commit in commits)
         packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
-        return ManifestState(dataset.version, tail.fragment_id, heads[0], {s.table: s for s in states}, tuple(commits), packed)
+        return ManifestState(dataset.version, tail.fragment_id, heads[0], {s.table: s for s in states}, recent, packed)
+
+    def _of_kind(self, rows: pa.Table, kind: str, body: type[Body]) -> list[tuple[bytes, Body]]:
+        return _read(rows.filter(pc.equal(rows["kind"], kind)), body, self.location)
 
     def find(self, commit: str, *, carried: bool = False) -> Commit | None:
         """A commit of this manifest by id. Those a merge carried along are of another chain: `tables_at` does not know them."""
@@ -352,9 +358,9 @@ class Manifest:
             return []
         self.scans += 1
         with translated(f"read the manifest {self.location}"):
-            rows = self._dataset.scanner(columns=["seq", "body"], filter=where.sql, fragments=fragments).to_table()
-            decoded = [msgspec.json.decode(b.as_py(), type=body) for b in rows["body"]]
-        return list(zip(rows["seq"].to_pylist(), decoded, strict=True)) if with_seq else decoded
+            rows = self._dataset.scanner(filter=where.sql, fragments=fragments).to_table()
+        found = [value for _, value in _read(rows, body, self.location)]
+        return list(zip(rows["seq"].to_pylist(), found, strict=True)) if with_seq else found
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -444,7 +450,7 @@ class Manifest:
         if len(kept) > TAIL_COMMITS:
             stay = max(1, TAIL_COMMITS // 4)  # a plan that is a little late finds what it missed in the tail
             old, kept = kept[:-stay], kept[-stay:]
-            rows = _packed_rows(old, undo(desired.tables, reversed(kept)))
+            rows = _packed_rows([(c, self._body(c)) for c in old], desired.tables, kept)
             merged, rows = self._merge_packed(dataset, expected.packed, rows)
             removed += merged
             fresh.append(rows)
@@ -466,7 +472,9 @@ class Manifest:
 
     def _body(self, commit: Commit) -> bytes:
         known = self._bodies.get(commit.id)
-        return known[1] if known is not None and known[0] is commit else msgspec.json.encode(commit)
+        if known is not None and known[0] is commit:
+            return known[1]
+        return encoded(commit, _belongs("commit", commit.id, commit.seq))
 
     def fence(self, number: int) -> None:
         """Put the number of a reclaim into the head: whoever publishes after that knows of it. No commit is made.
@@ -519,7 +527,8 @@ Entry = tuple[str, str, int, object]
 
 def _rows(entries: Iterable[Entry]) -> pa.Table:
     kinds, keys, numbers, bodies = zip(*entries, strict=True)
-    columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else msgspec.json.encode(b) for b in bodies])
+    named = zip(map(_belongs, kinds, keys, numbers), bodies, strict=True)
+    columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else encoded(b, belongs) for belongs, b in named])
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
@@ -528,14 +537,19 @@ def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[t
     return _rows([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, body) for c, body in commits)])
 
 
-def _packed_rows(commits: Sequence[Commit], tables: Mapping[str, TableState]) -> pa.Table:
-    """Commits, and a checkpoint after the last and every `TAIL_COMMITS` before it: a group may have overfilled the tail."""
+def _packed_rows(commits: Sequence[tuple[Commit, bytes]], tables: Mapping[str, TableState], after: Sequence[Commit]) -> pa.Table:
+    """Commits, and a checkpoint after the last and every `TAIL_COMMITS` before it: a group may have overfilled the tail.
+
+    `after` are the commits from the last one to the tables. Behind one that cannot be read nobody knows what a table was.
+    """
     checkpoints = list[Entry]()
-    for end in range(len(commits), 0, -TAIL_COMMITS):
-        last = commits[end - 1]
-        checkpoints.append(("checkpoint", last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
-        tables = undo(tables, reversed(commits[max(end - TAIL_COMMITS, 0) : end]))
-    return _rows([*(("commit", c.id, c.seq, c) for c in commits), *checkpoints])
+    with suppress(DamagedRecord):
+        for end in range(len(commits), 0, -TAIL_COMMITS):
+            tables = undo(tables, reversed(after))
+            last, _ = commits[end - 1]
+            checkpoints.append(("checkpoint", last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
+            after = [c for c, _ in commits[max(end - TAIL_COMMITS, 0) : end]]
+    return _rows([*(("commit", c.id, c.seq, body) for c, body in commits), *checkpoints])
 
 
 def _numbered(kind: str, first: int, last: int) -> Filter:
@@ -543,6 +557,19 @@ def _numbered(kind: str, first: int, last: int) -> Filter:
     return equal("kind", kind) & compare("seq", Comparison.AT_LEAST, first) & compare("seq", Comparison.AT_MOST, last)
 
 
-def _bodies(rows: pa.Table, kind: str, body: type[Body]) -> list[Body]:
-    chosen = rows.filter(pc.equal(rows["kind"], kind))["body"]
-    return [msgspec.json.decode(b.as_py(), type=body) for b in chosen]
+def _belongs(kind: str, key: str, seq: int) -> str:
+    """What is said of a row beside its body."""
+    return f"{kind} {key} {seq}"
+
+
+def _read(rows: pa.Table, body: type[Body], location: str) -> list[tuple[bytes, Body]]:
+    """Rows as they are stored, and what they say. A commit that cannot be read is one whose contents are not known."""
+    found: list[tuple[bytes, Body]] = []
+    for kind, key, seq, raw in zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True):
+        try:
+            found.append((raw, decoded(raw, body, _belongs(kind, key, seq), f"the {kind} {key} of {location}")))
+        except DamagedRecord as error:
+            if not issubclass(DamagedCommit, body):
+                raise
+            found.append((raw, DamagedCommit(key, seq, error.message)))  # type: ignore[arg-type]
+    return found

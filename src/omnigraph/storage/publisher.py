@@ -58,6 +58,7 @@ from omnigraph.storage.lance_errors import LostRace
 from omnigraph.storage.lineage import Commit, OpClass, TableChange
 from omnigraph.storage.manifest import TAIL_COMMITS, Manifest, ManifestState
 from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.records import require_readable
 from omnigraph.storage.reservations import Reservations
 from omnigraph.storage.rewrites import FOLD_FRAGMENTS, fold_small_fragments
 from omnigraph.storage.tables import Tables, unchanged
@@ -328,9 +329,9 @@ class Publisher:
         for replacement in plan.replacements:
             before = state.tables[replacement.table]
             changes.append(_table_change(replacement.table, before, replacement.applied))
-        changes += [TableChange(created.table, None, created) for created in plan.creates]
+        changes += [TableChange(c.table, None, c, files=self._tables.files_of_new(c)) for c in plan.creates]
         changes += [TableChange(name, state.tables[name], None) for name in plan.drops]
-        return Commit(
+        commit = Commit(
             waiting.commit_id,
             state.head.seq + 1,
             state.head.commit,
@@ -345,6 +346,8 @@ class Publisher:
             tuple(changes),
             plan.mark,
         )
+        require_readable(commit)  # here, where it fails alone
+        return commit
 
     def _check_still_valid(self, waiting: _Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
         plan = waiting.plan
@@ -456,4 +459,5 @@ def _table_change(table: str, before: TableState, applied: Applied) -> TableChan
         applied.removed,
         applied.fragments_added,
         applied.fragments_removed,
+        applied.stored,
     )

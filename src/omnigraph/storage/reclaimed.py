@@ -22,10 +22,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
-
 from omnigraph.errors import NotFound, StorageError
 from omnigraph.storage.place import Place
+from omnigraph.storage.records import decoded, encoded
 
 FOLDER: Final = "__reclaimed"
 
@@ -80,7 +79,7 @@ def records(place: Place) -> dict[str, Reclaimed]:
     """Every record by its path. Usually there is one, or none."""
     for _ in range(_LOOKS):
         try:
-            return {o.path: msgspec.json.decode(place.get(o.path), type=Reclaimed) for o in place.objects(FOLDER)}
+            return {o.path: decoded(place.get(o.path), Reclaimed, o.path, f"the record {o.path}") for o in place.objects(FOLDER)}
         except NotFound:
             continue  # folded into a newer one since it was listed
     raise StorageError(f"the records below {place.child(FOLDER)} are listed but cannot be read")
@@ -97,5 +96,5 @@ def reclaimed(place: Place) -> Reclaimed:
 def write_record(place: Place, name: str, record: Reclaimed) -> str:
     """Write a record down for good, and say where."""
     path = f"{FOLDER}/{name}"
-    place.put_new(path, msgspec.json.encode(record))
+    place.put_new(path, encoded(record, path))
     return path

@@ -43,6 +43,7 @@ from lance.optimize import Compaction, CompactionTask
 
 from omnigraph.errors import NotFound
 from omnigraph.storage.changes import Applied, TableState
+from omnigraph.storage.checksums import StoredFile
 from omnigraph.storage.derived import outcome, own
 from omnigraph.storage.effects import Call
 from omnigraph.storage.fragments import from_texts, to_texts
@@ -85,6 +86,8 @@ class Rewritten:
     """Fragment descriptions as JSON."""
     new: tuple[str, ...]
     files: tuple[str, ...]
+    stored: tuple[StoredFile, ...] = ()
+    """What these hold, by checksum."""
 
 
 # ── what to rewrite ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,18 +136,18 @@ def fold_small_fragments(tables: Tables, state: TableState) -> Applied:
     chosen = choose_fold(fragment_sizes(before))
     if not chosen:
         return unchanged(state)
-    after, files = _fold(before, chosen)
+    after, files, stored = _fold(before, chosen)
     specs = {spec.column: spec for spec in (*key_indexes(before.schema), *scalar_indexes(before))}
     # What a bulk load left is for maintenance, and so are text and vectors: their segments cost more than a writer should pay.
     after, index_files, untrained = cover(after, list(specs.values()), largest=FOLD_ROWS, least=FOLD_INDEX_ROWS)
-    return outcome(state, before, after, (*files, *index_files), untrained)
+    return outcome(state, before, after, (*files, *index_files), untrained, stored)
 
 
-def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...]]:
-    """Put small fragments into one: the table with it, and its files. Most of the rows were written here, and are still known."""
+def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...], tuple[StoredFile, ...]]:
+    """Put small fragments into one: the table with it, its files, what they hold. Most rows were written here, and are known."""
     if table.has_blobs:
         done = rewrite(table, chosen, 2 * FOLD_ROWS)
-        return table.commit(_exchange([done])), done.files
+        return table.commit(_exchange([done])), done.files, done.stored
     known, unknown = list[pa.Table](), list[LanceFragment]()
     for fragment in (_fragment(table, number) for number in chosen):
         rows = None
@@ -161,7 +164,7 @@ def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...]]:
     written = table.store(pa.concat_tables(known).combine_chunks(), Call.REWRITE_ROWS)
     # Names what goes by its number; a `Rewrite` wants each of these fragments described.
     new = Op.Update(list(chosen), [], list(written.fragments), **table.no_field_changed())
-    return table.commit(new), written.unsynced
+    return table.commit(new), written.unsynced, written.stored
 
 
 def compact(
@@ -208,7 +211,8 @@ def rewrite(table: Table, fragments: Sequence[int], max_rows: int) -> Rewritten:
         task = CompactionTask.from_json(json.dumps(about))  # type: ignore[attr-defined]
         result = json.loads(table.place.effects.run(Call.REWRITE_ROWS, lambda: task.execute(table.dataset)).json())
     new = to_texts(result["new_fragments"])
-    return Rewritten(to_texts(result["original_fragments"]), new, table.data_files(from_texts(new)))
+    files = table.data_files(from_texts(new))
+    return Rewritten(to_texts(result["original_fragments"]), new, files, table.stored_files(files))
 
 
 def commit_rewrites(
@@ -228,7 +232,8 @@ def commit_rewrites(
         after = before.commit(_exchange(groups))
         files += [file for group in groups for file in group.files]
     after, index_files, untrained = cover(after, specs, absorb_rows=absorb_rows, largest=largest, least=least, run=run)
-    return outcome(state, before, after, (*files, *index_files), untrained)
+    stored = [file for group in groups for file in group.stored]
+    return outcome(state, before, after, (*files, *index_files), untrained, stored)
 
 
 def _exchange(groups: Sequence[Rewritten]) -> Op.Rewrite:

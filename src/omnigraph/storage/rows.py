@@ -24,7 +24,7 @@ from omnigraph.storage.changes import Overwrite, TableState, WrittenRows
 from omnigraph.storage.deletions import Positions, read_deletions
 from omnigraph.storage.filters import Filter, is_null, one_of, text_of
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.names import deletion_file
+from omnigraph.storage.names import DATA, deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -208,7 +208,10 @@ def written_without(table: Table, state: TableState, written: WrittenRows, keep:
     kept: list[WrittenRows] = []
     at = 0
     for fragment in written.fragments:
-        one = WrittenRows((fragment,), fragment.physical_rows, (), written.fence)
+        paths = {f"{DATA}/{file.path}" for file in fragment.files}
+        folders = tuple(f"{path.rpartition('.')[0]}/" for path in paths)
+        stored = tuple(s for s in written.stored if s.path in paths or s.path.startswith(folders))
+        one = WrittenRows((fragment,), fragment.physical_rows, (), written.fence, stored=stored)
         mask = keep[at : at + one.rows]
         at += one.rows
         if mask.all():
@@ -220,6 +223,7 @@ def written_without(table: Table, state: TableState, written: WrittenRows, keep:
         sum(part.rows for part in kept),
         (*written.unsynced, *(f for part in kept for f in part.unsynced)),
         written.fence,
+        stored=tuple(s for part in kept for s in part.stored),
     )
 
 

@@ -92,6 +92,17 @@ def full_text(
         return pa.concat_tables(parts).sort_by([("_score", "descending")]).slice(0, limit)
 
 
+def full_text_by_reading(
+    table: Table, column: str, query: Words | Phrase, where: Filter | None = None, columns: Sequence[str] = ("id",)
+) -> pa.Table:
+    """What `full_text` should find: asked of the rows themselves, by the rules of the index."""
+    with translated(f"search {column} of {table.location}"):
+        indexes = (i for i in table.dataset.describe_indices() if i.index_type == "Inverted" and i.field_names == [column])
+        analysis = next((i.details for i in indexes), {})
+        search = _Search(column, query, None, where, tuple(columns))
+        return _found_in_memory(table.dataset, table.dataset.get_fragments(), analysis, search)
+
+
 def _found(dataset: LanceDataset, fragments: list[LanceFragment] | None, search: _Search) -> pa.Table:
     return dataset.scanner(
         columns=[*search.columns, "_score"],

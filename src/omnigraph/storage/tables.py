@@ -45,6 +45,7 @@ from omnigraph.storage.changes import (
     Upsert,
     WrittenRows,
 )
+from omnigraph.storage.checksums import StoredFile, stored_files
 from omnigraph.storage.effects import Call
 from omnigraph.storage.filters import Filter, one_of, text_of
 from omnigraph.storage.fragments import plain
@@ -126,6 +127,12 @@ class Tables:
             raise AlreadyExists(f"{uri} already holds rows", hint="Nothing was changed. Choose another place for the graph.")
         # A new version beside it: whoever pinned the old one keeps it, and a reclaim that is about to take it leaves this one.
         return make("overwrite")
+
+    def files_of_new(self, state: TableState) -> tuple[StoredFile, ...]:
+        """What the files of a table hold that was just created, by checksum. One that another branch made has others as well."""
+        with translated(f"take checksums of files of {state.location}"):
+            version = f"{state.location}/{version_file(state.pin)}"
+            return stored_files(self.place, state.location, [version] if self.place.exists(version) else [])
 
     def open(self, state: TableState) -> Table:
         """The table at the pin of a state."""
@@ -306,18 +313,24 @@ class Table:
                 )
             )
         files = self.data_files(fragments)
+        stored = self.stored_files(files)
         if isinstance(data, pa.Table) and len(files) == 1 and not self.has_blobs:
             self.recent.keep(files[0], self.columns, data)
         if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
             self.place.sync(files)  # here, where nobody waits for it but this writer
             files = ()
-        return WrittenRows(fragments, sum(f.physical_rows for f in fragments), files, fence)
+        return WrittenRows(fragments, sum(f.physical_rows for f in fragments), files, fence, stored=stored)
 
     def data_files(self, fragments: Iterable[FragmentMetadata]) -> tuple[str, ...]:
         """Data files, and the blobs that were too large for them, which stand in a folder of the same name."""
         data = [f"{self.location}/{DATA}/{file.path}" for fragment in fragments for file in fragment.files]
         folders = [path.rpartition(".")[0] for path in data] if self.place.is_local else []
         return (*data, *(o.path for f in folders if os.path.isdir(self.place.child(f)) for o in self.place.objects(f)))
+
+    def stored_files(self, paths: Iterable[str]) -> tuple[StoredFile, ...]:
+        """What some files hold that were just written."""
+        with translated(f"take checksums of files of {self.location}"):
+            return stored_files(self.place, self.location, paths)
 
     def apply(self, state: TableState, change: Change) -> tuple[Applied, Table | None]:
         """Commit a change on top of this pin as a new, unseen version."""
@@ -342,8 +355,9 @@ class Table:
         came = sorted(set(after.fragment_ids()) - set(self.fragment_ids()))
         rows, fragments = state.rows + written.rows, state.fragments + len(came)
         new_state = TableState(state.table, state.location, after.pin, rows, fragments, state.indexes)
-        files = (*written.unsynced, f"{self.location}/{version_file(after.pin)}")
-        return Applied(new_state, written.rows, 0, tuple(came), (), files)
+        version = f"{self.location}/{version_file(after.pin)}"
+        stored = (*written.stored, *self.stored_files([version]))
+        return Applied(new_state, written.rows, 0, tuple(came), (), (*written.unsynced, version), stored=stored)
 
     def _upsert(self, state: TableState, written: WrittenRows, ids: Sequence[str]) -> tuple[Applied, Table | None]:
         return self._exchange(state, written, *self._mark_deleted(ids))
@@ -354,7 +368,7 @@ class Table:
         """New rows for old ones: fragments with new deletion marks, fragments that go, and how many rows that takes away."""
         if not touched and not emptied:
             return self.apply(state, Append(written)) if written.fragments else (unchanged(state), None)
-        files = [*written.unsynced, *(f"{self.location}/{deletion_file(f)}" for f in touched)]
+        marks = [f"{self.location}/{deletion_file(f)}" for f in touched]
         operation: Op.BaseOperation
         if written.fragments:
             operation = Op.Update(
@@ -365,7 +379,7 @@ class Table:
             )
         else:
             operation = Op.Delete(updated_fragments=touched, deleted_fragment_ids=emptied, predicate="true")
-        return self._pinned(state, operation, files, (written.rows, removed), [f.id for f in touched])
+        return self._pinned(state, operation, written, marks, removed, [f.id for f in touched])
 
     def no_field_changed(self) -> _NoFieldChanged:
         """What an update says about the fields of fragments that it touches, and of those that come.
@@ -426,19 +440,20 @@ class Table:
         self,
         state: TableState,
         operation: Op.BaseOperation,
-        files: Sequence[str],
-        rows: tuple[int, int],
-        touched: Iterable[int] = (),
+        written: WrittenRows,
+        marks: Sequence[str],
+        removed: int,
+        touched: Iterable[int],
     ) -> tuple[Applied, Table]:
-        """Commit an operation. `rows` are those added and removed, `touched` the fragments it gave new deletion marks."""
+        """Commit an operation. `touched` are the fragments that it gave new deletion marks, in files of their own."""
         after = self.commit(operation)
         before_ids, after_ids = set(self.fragment_ids()), set(after.fragment_ids())
-        added, removed = rows
+        version = f"{self.location}/{version_file(after.pin)}"
         new_state = TableState(
             state.table,
             state.location,
             after.pin,
-            state.rows + added - removed,
+            state.rows + written.rows - removed,
             len(after_ids),
             after.indexes() if state.indexes else (),
         )
@@ -446,11 +461,12 @@ class Table:
         return (
             Applied(
                 new_state,
-                added,
+                written.rows,
                 removed,
                 tuple(sorted((after_ids - before_ids) | (marked & after_ids))),
                 tuple(sorted((before_ids - after_ids) | (marked & before_ids))),
-                (*files, f"{self.location}/{version_file(after.pin)}"),
+                (*written.unsynced, *marks, version),
+                stored=(*written.stored, *self.stored_files([*marks, version])),
             ),
             after,
         )

@@ -2,47 +2,69 @@
 
 For the newest state of every branch and for every tag (with `deep`, for every commit that was not reclaimed):
 
+    record     branches, tags, leases, lists and commits can be read
     manifest   the manifest of the branch can be read, and its commits form one chain without gaps, back to where the branch
                began or to the first commit of the graph; each commit replaced exactly the pins the one before it left
     version    every pinned version opens
-    files      every file it needs is there, not empty, and as long as the version says (data files, index segments)
+    files      every file it needs is there, not empty, and as long as the version or the commit says
+    deletions  every deletion file names as many rows as the version says
     rows       it holds as many rows as the commit recorded
     index      its indexes cover as many fragments as the commit recorded
 
-Each pinned version is looked at once, however many commits share it. The cost is one listing per kind of table and one small
-read per version; no rows are read.
+With `content`, also (`verify_content`):
+
+    checksum   every file holds what was written into it
+    ids        no id stands in a table twice
+    index      an index finds what reading through finds
+
+Each pinned version is looked at once, however many commits share it. Without `content` the cost is one listing per kind of table
+and a few small reads per version; no rows are read. Files without a checksum (written before there were any, or on an object
+store) are counted, not blamed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from lance.dataset import Session
 
-from omnigraph.errors import GraphError
+from omnigraph.errors import DamagedRecord, GraphError
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.checksums import StoredFile
 from omnigraph.storage.files import folder_of, needs_of
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.leases import leases
+from omnigraph.storage.lineage import DamagedCommit
 from omnigraph.storage.manifest import Manifest
 from omnigraph.storage.place import Place
 from omnigraph.storage.reclaim import TABLE_FOLDERS
 from omnigraph.storage.reclaimed import Reclaimed, reclaimed
 from omnigraph.storage.retention import History, Lineage, read_history, states_back_to
+from omnigraph.storage.rows import deleted, pieces
 from omnigraph.storage.tables import Table, Tables
 
 
 class ProblemKind(Enum):
     """What can be wrong."""
 
+    RECORD = "record cannot be read"
     MANIFEST = "manifest cannot be read"
     LINEAGE = "commits do not form one chain"
     VERSION = "pinned version cannot be opened"
     MISSING_FILE = "file is missing"
     WRONG_SIZE = "file is empty or cut short"
+    WRONG_DELETIONS = "deletion file cannot be read"
     WRONG_ROWS = "row count differs from the recorded one"
     WRONG_INDEX = "index coverage differs from the recorded one"
+    WRONG_CONTENT = "file does not hold what was written"
+    UNREADABLE = "rows cannot be read"
+    REPEATED_ID = "id stands there twice"
+    INDEX_DISAGREES = "index finds other entities than reading through"
+    LOST_END = "edge leads nowhere"
+    BROKEN_PROMISE = "entity breaks what the schema promises"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +89,93 @@ class VerifyReport:
     versions: int
     files: int
     problems: tuple[Problem, ...]
+    unchecked: int = 0
+    """Files whose checksums nobody took: written before there were any, or on an object store."""
+    content: bool = False
+    """Whether contents were looked at."""
 
     @property
     def ok(self) -> bool:
         return not self.problems
 
 
-def verify(store: GraphStore, *, deep: bool = False) -> VerifyReport:
-    """Check that the graph is whole."""
+@dataclass(frozen=True)
+class Inspected:
+    """What verify goes through."""
+
+    lineage: Lineage
+    states: Mapping[TableState, str]
+    """Every version, and who needs it: the first branch, tag or commit found."""
+    newest: frozenset[TableState]
+    """Those of the heads of branches, and of tags."""
+    commits: int
+    recorded: Mapping[str, StoredFile]
+    """Files as they were written, by their paths below the place."""
+    stored: Mapping[str, int]
+    """Files as they are: how long they are."""
+
+    @cached_property
+    def in_folders(self) -> Mapping[str, Mapping[str, int | None]]:
+        """The files of each folder of `folder_of` that are there or should be, and how long they were when they were written."""
+        found: dict[str, dict[str, int | None]] = {}
+        for path in (*self.stored, *self.recorded):
+            if (folder := folder_of(path)) is not None and path != folder:
+                found.setdefault(folder, {})[path] = self.recorded[path].size if path in self.recorded else None
+        return found
+
+
+Further = Callable[["Inspected"], Iterable[Problem]]
+"""What else is to be looked at, by somebody who knows what rows mean."""
+
+
+def verify(store: GraphStore, *, deep: bool = False, content: bool = False, further: Further | None = None) -> VerifyReport:
+    """Check that the graph is whole; with `content`, that it holds what was written."""
     problems: list[Problem] = []
+    found = inspected(store, problems, deep=deep)
+    files = check_files(store, found, problems)
+    if content:
+        from omnigraph.storage.verify_content import check_content
+
+        problems += check_content(store, found, files)
+        problems += further(found) if further is not None else ()
+    unchecked = sum(path in found.stored and path not in found.recorded and not path.endswith("/") for path in files)
+    pins = {(state.location, state.pin) for state in found.states}
+    refs, tags = found.lineage.refs, found.lineage.tags
+    return VerifyReport(len(refs), len(tags), found.commits, len(pins), len(files), tuple(problems), unchecked, content)
+
+
+def inspected(store: GraphStore, problems: list[Problem], *, deep: bool) -> Inspected:
+    """What there is to check, as far as it can be read."""
     lineage = _read(store, problems)
     for history in lineage.histories.values():
         problems += _chain_problems(lineage, history)
-    stored = _sizes(store.place)
-    tables = Tables(store.place)  # of its own, as above
+    gone = Reclaimed()
+    try:
+        gone = reclaimed(store.place)
+    except GraphError as error:
+        problems.append(Problem(ProblemKind.RECORD, "", "", "__reclaimed", error.message))
+    try:
+        leases(store.place)
+    except GraphError as error:
+        problems.append(Problem(ProblemKind.RECORD, "", "", "__inflight", error.message))
     seen: dict[TableState, str] = {}
-    commits = set[str]()
-    for name, commit, states in _snapshots(lineage, reclaimed(store.place), deep=deep):
+    commits, newest = set[str](), set[TableState]()
+    names = {*(ref.branch for ref in lineage.refs), *(tag.name for tag in lineage.tags)}
+    for name, commit, states in _snapshots(lineage, gone, problems, deep=deep):
         commits.add(commit)
+        newest |= set(states.values()) if name in names else set()
         for state in states.values():
             seen.setdefault(state, name)
+    return Inspected(lineage, seen, frozenset(newest), len(commits), _recorded(lineage), _sizes(store.place))
+
+
+def check_files(store: GraphStore, found: Inspected, problems: list[Problem]) -> set[str]:
+    """Look at every version and the files it needs, and give those."""
+    tables = Tables(store.place)  # of its own, as above
     files = set[str]()
-    for state, name in seen.items():
-        problems += _table_problems(tables, state, name, stored, files)
-    pins = {(state.location, state.pin) for state in seen}
-    return VerifyReport(len(lineage.refs), len(lineage.tags), len(commits), len(pins), len(files), tuple(problems))
+    for state, name in found.states.items():
+        problems += _table_problems(tables, state, name, found, files)
+    return files
 
 
 # ── manifests ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +183,10 @@ def verify(store: GraphStore, *, deep: bool = False) -> VerifyReport:
 
 def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
     """The lineage as far as it can be read."""
-    refs, tags = store.refs(), store.tags()
+    refs, unread_refs = store.readable_refs()
+    tags, unread_tags = store.readable_tags()
+    for folder, unread in (("__refs", unread_refs), ("__tags", unread_tags)):
+        problems += [Problem(ProblemKind.RECORD, name, "", f"{folder}/{name}", e.message) for name, e in unread.items()]
     histories: dict[str, History] = {}
     failed = set[str]()
     session = Session()  # of its own, so that nothing is taken from a cache
@@ -116,6 +203,16 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
     return Lineage(tuple(refs), tuple(tags), histories)
 
 
+def _recorded(lineage: Lineage) -> dict[str, StoredFile]:
+    """What commits say of the files they brought, also those that merges carried along."""
+    found: dict[str, StoredFile] = {}
+    for commit in (c for history in lineage.histories.values() for c in (*history.carried, *history.commits.values())):
+        for change in () if isinstance(commit, DamagedCommit) else commit.changes:
+            if change.after is not None:
+                found |= {f"{change.after.location}/{file.path}": file for file in change.files}
+    return found
+
+
 def _chain_problems(lineage: Lineage, history: History) -> Iterator[Problem]:
     """Gaps in the commits of a manifest, and pins that do not follow from one another."""
     path = f"__manifest/{history.incarnation}"
@@ -126,6 +223,9 @@ def _chain_problems(lineage: Lineage, history: History) -> Iterator[Problem]:
         commit = history.commits.get(seq)
         if commit is None:
             yield Problem(ProblemKind.LINEAGE, branch, "", path, f"commit number {seq} is missing")
+            return
+        if isinstance(commit, DamagedCommit):
+            yield Problem(ProblemKind.RECORD, branch, "", path, commit.why)
             return
         before = next((c for _, c in lineage.walk(history.incarnation, seq - 1)), None)
         expected = None if before is None else before.id
@@ -152,7 +252,9 @@ def _pin(state: TableState | None) -> str:
     return "no version" if state is None else f"version {state.pin}"
 
 
-def _snapshots(lineage: Lineage, gone: Reclaimed, *, deep: bool) -> Iterator[tuple[str, str, Mapping[str, TableState]]]:
+def _snapshots(
+    lineage: Lineage, gone: Reclaimed, problems: list[Problem], *, deep: bool
+) -> Iterator[tuple[str, str, Mapping[str, TableState]]]:
     """What is to be checked: a name for it, the commit, its tables."""
     for ref in lineage.refs:
         history = lineage.histories.get(ref.incarnation)
@@ -163,9 +265,13 @@ def _snapshots(lineage: Lineage, gone: Reclaimed, *, deep: bool) -> Iterator[tup
     for name, history in lineage.histories.items():
         tags = {seq: tagged[name, c.id] for seq, c in history.commits.items() if (name, c.id) in tagged}
         chosen = {seq for seq in history.commits if seq in tags or (deep and not gone.holds(name, seq))}
-        for seq, states in states_back_to(history, chosen):
-            commit = history.commits[seq]
-            yield tags.get(seq, f"{commit.branch} at {commit.id}"), commit.id, states
+        try:
+            for seq, states in states_back_to(history, chosen):
+                commit = history.commits[seq]
+                about = commit.id if isinstance(commit, DamagedCommit) else f"{commit.branch} at {commit.id}"
+                yield tags.get(seq, about), commit.id, states
+        except DamagedRecord as error:  # what is older is not known
+            problems.append(Problem(ProblemKind.RECORD, "", "", f"__manifest/{name}", error.message))
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,12 +287,10 @@ def _sizes(place: Place) -> dict[str, int]:
     return sizes
 
 
-def _table_problems(
-    tables: Tables, state: TableState, name: str, stored: Mapping[str, int], files: set[str]
-) -> Iterator[Problem]:
+def _table_problems(tables: Tables, state: TableState, name: str, inspected: Inspected, files: set[str]) -> Iterator[Problem]:
     try:
         table = tables.open(state)
-        yield from _file_problems(table, name, stored, files)
+        yield from _file_problems(table, name, inspected, files)
         rows, indexes = table.count(), {i.name: i for i in table.indexes()}
     except GraphError as error:
         yield Problem(ProblemKind.VERSION, name, state.table, f"{state.location}", error.message)
@@ -202,21 +306,30 @@ def _table_problems(
             yield Problem(ProblemKind.WRONG_INDEX, name, state.table, state.location, message)
 
 
-def _file_problems(table: Table, name: str, stored: Mapping[str, int], files: set[str]) -> Iterator[Problem]:
-    needs = needs_of(table)
-    for path, size in needs.files.items():
-        if path in files:
-            continue
-        files.add(path)
-        if path not in stored:
-            yield Problem(ProblemKind.MISSING_FILE, name, table.table, path, "the file does not exist")
-        elif stored[path] == 0 or (size is not None and stored[path] != size):
-            message = f"the file has {stored[path]} bytes" + ("" if size is None else f" instead of {size}")
-            yield Problem(ProblemKind.WRONG_SIZE, name, table.table, path, message)
+def _file_problems(table: Table, name: str, inspected: Inspected, files: set[str]) -> Iterator[Problem]:
+    needs, stored, recorded = needs_of(table), inspected.stored, inspected.recorded
+    wanted = {path: recorded[path].size if path in recorded else size for path, size in needs.files.items()}
     for folder, size in needs.folders.items():
-        if folder in files or size is None:
-            continue
-        files.add(folder)
-        if stored.get(folder, 0) < size:
+        there = inspected.in_folders.get(folder, {})
+        wanted |= there
+        unknown = not any(s is not None for s in there.values())
+        if size is not None and folder not in files and unknown and stored.get(folder, 0) < size:
+            files.add(folder)
             message = f"the files of the index segment have {stored.get(folder, 0)} bytes instead of {size}"
             yield Problem(ProblemKind.MISSING_FILE, name, table.table, folder, message)
+    fresh, lost = wanted.keys() - files, set[str]()
+    for path, size in ((path, size) for path, size in wanted.items() if path in fresh):
+        files.add(path)
+        if path not in stored:
+            lost.add(path)
+            yield Problem(ProblemKind.MISSING_FILE, name, table.table, path, "the file does not exist")
+        elif stored[path] == 0 or (size is not None and stored[path] != size):
+            lost.add(path)
+            message = f"the file has {stored[path]} bytes" + ("" if size is None else f" instead of {size}")
+            yield Problem(ProblemKind.WRONG_SIZE, name, table.table, path, message)
+    for piece in pieces(table):
+        if piece.deletions is not None and (path := f"{table.location}/{piece.deletions}") in fresh - lost:
+            try:
+                deleted(table, piece)
+            except GraphError as error:
+                yield Problem(ProblemKind.WRONG_DELETIONS, name, table.table, path, error.message)

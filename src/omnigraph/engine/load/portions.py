@@ -421,4 +421,5 @@ def joined(parts: Sequence[WrittenRows]) -> WrittenRows:
         sum(p.rows for p in parts),
         tuple(f for p in parts for f in p.unsynced),
         min(p.fence for p in parts if p.fragments),
+        stored=tuple(s for p in parts for s in p.stored),
     )

@@ -12,20 +12,21 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, op
 @click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--deep", is_flag=True, help="Look at every commit that is kept, not only at the newest ones and tags.")
+@click.option("--content", is_flag=True, help="Read everything: checksums, ids, ends of edges, constraints, indexes.")
 @json_option("what was found")
-def command(uri: str | None, deep: bool, as_json: bool) -> int:
+def command(uri: str | None, deep: bool, content: bool, as_json: bool) -> int:
     """Check that everything a graph refers to is there. Reads only; exits with 1 if something is wrong."""
     where = address(uri)
     from omnigraph.surfaces.progress import working
 
     with open_at(where) as graph, working("checking"):
-        report = graph.verify(deep=deep)
+        report = graph.verify(deep=deep, content=content)
     if as_json:
         problems = [
             {"kind": p.kind.value, "where": p.branch, "type": p.table, "path": p.path, "message": p.message}
             for p in report.problems
         ]
-        looked = {name: getattr(report, name) for name in ("branches", "tags", "commits", "versions", "files")}
+        looked = {name: getattr(report, name) for name in ("branches", "tags", "commits", "versions", "files", "unchecked")}
         print_json({"uri": where, "ok": report.ok, **looked, "problems": problems})
     else:
         for problem in report.problems:
@@ -33,6 +34,6 @@ def command(uri: str | None, deep: bool, as_json: bool) -> int:
         state = "ok" if report.ok else f"{len(report.problems)} problems"
         click.echo(
             f"{state}: {report.branches} branches, {report.tags} tags, {report.commits} commits, {report.versions} versions, "
-            f"{report.files} files"
+            f"{report.files} files" + (f" ({report.unchecked} without a checksum)" if report.unchecked and content else "")
         )
     return 0 if report.ok else 1
