@@ -239,7 +239,7 @@ class Edges:
         for start in range(0, len(ids), LOOKUP_NODES):
             where = one_of(near, ids[start : start + LOOKUP_NODES])
             rows, found = self.stored.found(where, [near, far], positions=positions, use_index=indexed)
-            parts.append((here.numbering.find(_array(found[near])), there.numbering.intern(_array(found[far])), rows))
+            parts.append((here.numbering.find(_array(found[near])), there.intern(_array(found[far])), rows))
         if not parts:
             none = np.empty(0, np.int64)
             return none, none, none

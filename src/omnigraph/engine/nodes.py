@@ -178,6 +178,11 @@ class Nodes:
             return number if number < len(rows) and rows[number] >= 0 else NOBODY
         return int(self.find(pa.array([id_], pa.string()))[0])
 
+    def intern(self, ids: pa.Array) -> Numbers:
+        """Numbers of ids that were read somewhere else. A saved numbering is taken over before the first number is given."""
+        self._maps_saved()
+        return self.numbering.intern(ids)
+
     def find(self, ids: pa.Array) -> Numbers:
         """The nodes with some ids; `NOBODY` where there is none."""
         if self._rows is None and not self._prefers_lookup(len(ids)):

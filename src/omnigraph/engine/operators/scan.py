@@ -122,7 +122,7 @@ def _through_index(step: st.Scan, nodes: Nodes, run: Run) -> Numbers | None:
         return nodes.all()[np.sort(rows)]
     _, found = nodes.stored.found(where, ["id"], positions=False)
     nodes.stored.spent += nodes.stored.rows // 20
-    return nodes.numbering.intern(found["id"].combine_chunks())
+    return nodes.intern(found["id"].combine_chunks())
 
 
 def lookup(step: st.Lookup, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> Iterator[Frame]:

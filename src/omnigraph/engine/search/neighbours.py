@@ -92,14 +92,14 @@ def _proposed(nodes: Nodes, name: str, query: Array, best: int) -> tuple[Numbers
         nodes.stored.table, name, query.tolist(), best * REFINE, Metric.L2, refine=REFINE, probes=probes, columns=["id", name]
     )
     vectors = found[name].combine_chunks()
-    numbers = nodes.numbering.intern(found["id"].combine_chunks())
+    numbers = nodes.intern(found["id"].combine_chunks())
     return numbers, exact(matrix(vectors), query.astype(np.float32).astype(np.float64))
 
 
 def _batches(run: Run, nodes: Nodes, name: str, among: Numbers | None) -> Iterator[tuple[Numbers, Matrix]]:
     for batch in nodes.stored.table.scan(["id", name], batch_rows=_BATCH_ROWS):
         run.budget.check("measuring distances")
-        numbers = nodes.numbering.intern(batch.column(0))
+        numbers = nodes.intern(batch.column(0))
         vectors = batch.column(1)
         kept = vectors.is_valid().to_numpy(zero_copy_only=False)
         if among is not None:
