@@ -39,12 +39,13 @@
     ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
     ├── StorageError                the store failed or holds something unexpected
     │   └── DamagedRecord           damaged_record          a record cannot be read: it is named, and the rest of the graph can be
+    ├── UnexpectedError             unexpected              something failed that should not have: the cause is attached
     ├── SparkUnavailable            spark_unavailable       Spark could not be started or reached
     └── TaskFailed                  task_failed             a distributed task failed, and went on failing
 
 A leaf carries three things a program can rely on: a stable `code`, a `hint` for the person (what to do next), and `retryable`
-(the same call may succeed later without any change). `EXIT_CODES` maps codes to process exit codes; everything not listed
-there exits with 1.
+(the same call may succeed later without any change; a store that fails says it of each failure). `EXIT_CODES` maps codes to
+process exit codes; everything not listed there exits with 1.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class GraphError(Exception):
     """Base of every error raised by OmniGraph. Catch this to catch them all."""
 
     code: ClassVar[str] = "graph_error"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
     default_hint: ClassVar[str] = ""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -423,11 +424,19 @@ class UnsupportedFormat(GraphError):
 
 
 class StorageError(GraphError):
-    """The store failed or holds something unexpected."""
+    """The store failed or holds something unexpected.
+
+    A full disk, a missing permission and a damaged file do not mend themselves: then `retryable` is False.
+    """
 
     code = "storage_error"
     retryable = True
     default_hint = "Check that the store is reachable, then retry."
+
+    def __init__(self, message: str, *, hint: str | None = None, retryable: bool | None = None) -> None:
+        super().__init__(message, hint=hint)
+        if retryable is not None:
+            self.retryable = retryable
 
 
 class DamagedRecord(StorageError):
@@ -436,6 +445,13 @@ class DamagedRecord(StorageError):
     code = "damaged_record"
     retryable = False
     default_hint = "`omnigraph verify` lists what is damaged; restore it from a copy."
+
+
+class UnexpectedError(GraphError):
+    """Something failed that should not have. The error behind it is its cause (`__cause__`)."""
+
+    code = "unexpected"
+    default_hint = "If it did not come from an object or function of yours, this is a mistake in OmniGraph: please report it."
 
 
 class SparkUnavailable(GraphError):

@@ -29,8 +29,11 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.embedding import Embedder
 from omnigraph.embedding.paced import Pace
+from omnigraph.engine.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
+from omnigraph.engine.arguments import source as source_to_load
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Vec
+from omnigraph.engine.door import door, inside
 from omnigraph.engine.embed import EMBED_THREADS, Embedded, embed, require_embedder
 from omnigraph.engine.estimate import estimates
 from omnigraph.engine.explain import Explanation, explained
@@ -80,8 +83,9 @@ _VIEWS = 16
 TraversalName = Literal["auto", "csr", "btree"]
 
 
+@door()
 def init(
-    path: str | Path,
+    path: AnyPath,
     schema: str | Path,
     *,
     durability: Literal["full", "os"] = "full",
@@ -101,8 +105,9 @@ def init(
     return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs)
 
 
+@door()
 def open(
-    path: str | Path,
+    path: AnyPath,
     *,
     read_only: bool = False,
     durability: Literal["full", "os"] = "full",
@@ -199,8 +204,10 @@ class Graph(PastMethods, LookingMethods):
 
     # ── views ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def view(self, branch: str | None = None, at: str | None = None) -> View:
+    @door()
+    def view(self, branch: str | None = None, at: State | None = None) -> View:
         """One coherent view: the newest state of a branch, or the graph as a commit (or a tag) left it."""
+        at = name_of(at)
         if at is not None:
             if branch is not None:
                 raise UsageError("give a branch or a commit, not both")
@@ -230,6 +237,7 @@ class Graph(PastMethods, LookingMethods):
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @door()
     def query(
         self,
         source: QueryText,
@@ -237,7 +245,7 @@ class Graph(PastMethods, LookingMethods):
         *,
         name: str | None = None,
         branch: str | None = None,
-        at: str | None = None,
+        at: State | None = None,
         traversal: TraversalName | None = None,
         timeout: float | None = None,
         memory_limit: int | None = None,
@@ -245,7 +253,7 @@ class Graph(PastMethods, LookingMethods):
     ) -> Result:
         """The answer to a read. `name` picks one query of a text that holds several; `at` reads the past."""
         budget = Budget(timeout, memory_limit, cancel)
-        return self._query(self.view(branch, at), source, params, name, traversal, budget, branch, at)
+        return self._query(self.view(branch, at), source, params, name, traversal, budget, branch, name_of(at))
 
     def _query(
         self,
@@ -266,10 +274,12 @@ class Graph(PastMethods, LookingMethods):
         run = self._run(view, prepared, params, None, Budget())
         return _result(prepared, view, None, view.snapshot.commit, list(_parts(prepared.plan(view), run)))
 
-    def session(self, branch: str | None = None, at: str | None = None) -> Session:
+    @door()
+    def session(self, branch: str | None = None, at: State | None = None) -> Session:
         """One view for several reads: what others commit meanwhile is not seen."""
-        return Session(self, self.view(branch, at), branch, at)
+        return Session(self, self.view(branch, at), branch, name_of(at))
 
+    @door()
     def stream(
         self,
         source: QueryText,
@@ -277,7 +287,7 @@ class Graph(PastMethods, LookingMethods):
         *,
         name: str | None = None,
         branch: str | None = None,
-        at: str | None = None,
+        at: State | None = None,
         timeout: float | None = None,
         memory_limit: int | None = None,
         cancel: Event | None = None,
@@ -289,12 +299,14 @@ class Graph(PastMethods, LookingMethods):
         names = [p.column for p in plan.tail.projections]
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for part in _parts(plan, run):
-                if part and len(part[0]):
-                    yield pa.RecordBatch.from_arrays([vec.to_arrow() for vec in part], names=names)
+            with inside("stream"):
+                for part in _parts(plan, run):
+                    if part and len(part[0]):
+                        yield pa.RecordBatch.from_arrays([vec.to_arrow() for vec in part], names=names)
 
         return batches()
 
+    @door()
     def explain(
         self,
         source: QueryText,
@@ -302,7 +314,7 @@ class Graph(PastMethods, LookingMethods):
         *,
         name: str | None = None,
         branch: str | None = None,
-        at: str | None = None,
+        at: State | None = None,
         analyze: bool = False,
         traversal: TraversalName | None = None,
     ) -> Explanation:
@@ -312,7 +324,7 @@ class Graph(PastMethods, LookingMethods):
         _require_read(prepared)
         plan = prepared.plan(view)
         estimated = estimates(plan.steps, view)
-        target = f"{at or branch or MAIN} @ {view.snapshot.commit}"
+        target = f"{name_of(at) or branch or MAIN} @ {view.snapshot.commit}"
         if not analyze:
             return explained(prepared.query.name, target, plan, estimated, None, None, None)
         trace = Trace()
@@ -353,6 +365,7 @@ class Graph(PastMethods, LookingMethods):
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @door()
     def mutate(
         self,
         source: QueryText,
@@ -360,12 +373,13 @@ class Graph(PastMethods, LookingMethods):
         *,
         name: str | None = None,
         branch: str = MAIN,
-        if_commit: str | None = None,
+        if_commit: State | None = None,
         actor: str | None = None,
         message: str | None = None,
     ) -> Receipt:
         """Run inserts and updates, or deletes, as one commit. `if_commit`: only while the branch is at this commit."""
-        view = self.view(branch)
+        self.store.require_writable()
+        view, if_commit = self.view(branch), name_of(if_commit)
         prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
         if not isinstance(prepared.query, lg.MutationQuery):
             raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
@@ -380,13 +394,14 @@ class Graph(PastMethods, LookingMethods):
         self._after_write(branch, view.catalog)
         return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, actor, commit_)
 
+    @door(source=source_to_load, types=texts, progress=either("True, False or a function", flag, function))
     def load(
         self,
         source: Source,
         *,
         mode: Literal["merge", "append", "overwrite"] = "merge",
         branch: str = MAIN,
-        from_: str | None = None,
+        from_: State | None = None,
         actor: str | None = None,
         message: str | None = None,
         dialect: Literal["strict", "compatible"] = "strict",
@@ -404,6 +419,7 @@ class Graph(PastMethods, LookingMethods):
         path, rows that break a rule are left out and written down there, and the rest is loaded. A value that its type cannot
         hold exactly is a violation; `lossy="round"` rounds such numbers and times.
         """
+        self.store.require_writable()
         from omnigraph.engine.load.request import asked
         from omnigraph.engine.load.runner import runner_for
 
@@ -413,7 +429,7 @@ class Graph(PastMethods, LookingMethods):
             source,
             mode=mode,
             branch=branch,
-            from_=from_,
+            from_=name_of(from_),
             actor=actor,
             message=message,
             quarantine=quarantine,
@@ -427,21 +443,24 @@ class Graph(PastMethods, LookingMethods):
         self._after_write(branch, view.catalog)
         return result
 
+    @door(target=either("a path, or something to write to", path, having("a sink", "write")))
     def export(
         self,
-        target: str | Path | ByteSink,
+        target: AnyPath | ByteSink,
         *,
         types: Iterable[str] | None = None,
         branch: str | None = None,
-        at: str | None = None,
+        at: State | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Exported:
         """Write a graph, or some of its types, as JSON lines that load back to an equal graph.
 
         `progress` is told how many entities have been written since it was told last.
         """
-        return export(self.view(branch, at), target, types, progress)
+        sink = Path(target) if isinstance(target, os.PathLike) else target
+        return export(self.view(branch, at), sink, types, progress)
 
+    @door()
     def plan_schema(
         self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, backfill: Backfills | None = None
     ) -> MigrationPlan:
@@ -451,6 +470,7 @@ class Graph(PastMethods, LookingMethods):
         source = schema_source(schema)
         return plan_schema(self.view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
 
+    @door()
     def apply_schema(
         self,
         schema: str | Path,
@@ -467,6 +487,7 @@ class Graph(PastMethods, LookingMethods):
         """
         from omnigraph.engine.write.schema_apply import apply_schema
 
+        self.store.require_writable()
         return apply_schema(
             self.workspace,
             self.view(branch),
@@ -477,7 +498,8 @@ class Graph(PastMethods, LookingMethods):
             actor=actor,
         )
 
-    def schema(self, branch: str | None = None, at: str | None = None) -> str:
+    @door()
+    def schema(self, branch: str | None = None, at: State | None = None) -> str:
         """The text of the schema."""
         return self.store.schema(self.view(branch, at).snapshot).source
 
@@ -488,12 +510,15 @@ class Graph(PastMethods, LookingMethods):
 
     # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @door()
     def optimize(
         self, branch: str = MAIN, *, progress: Callable[[TableOutcome], None] | None = None, actor: str | None = None
     ) -> Optimized:
         """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
+        self.store.require_writable()
         return optimize(self.store, branch, self.view(branch).catalog, progress, actor=actor)
 
+    @door()
     def embed(
         self,
         *,
@@ -508,7 +533,8 @@ class Graph(PastMethods, LookingMethods):
 
         `again` embeds every text anew. `pace` says how large requests are, how many a second, and how often one is repeated.
         """
-        provider = require_embedder(embedder or self.embedder)
+        self.store.require_writable()
+        provider = require_embedder(self.embedder if embedder is None else embedder)
         view = self.view(branch)
         run = in_threads(EMBED_THREADS)
         done = embed(
@@ -527,6 +553,7 @@ class Graph(PastMethods, LookingMethods):
         self._after_write(branch, view.catalog)
         return done
 
+    @door()
     def cleanup(self, keep: int = 10, older_than: str | timedelta = "7d", *, dry_run: bool = True) -> ReclaimReport:
         """Give back the space of old commits: those that are not among the newest `keep` of a branch and are older than a while.
 
@@ -580,6 +607,7 @@ class Session:
         """The commit that is read."""
         return self._view.snapshot.commit
 
+    @door()
     def query(
         self,
         source: QueryText,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.arguments import State, name_of
+from omnigraph.engine.door import door
 from omnigraph.engine.external.cells import plain_cell
 from omnigraph.engine.history.changes import KINDS, Kind
 from omnigraph.engine.memory import MemoryUse
@@ -176,14 +178,15 @@ class LookingMethods(ABC):
     _prepared: PreparedQueries
 
     @abstractmethod
-    def view(self, branch: str | None = None, at: str | None = None) -> View:
+    def view(self, branch: str | None = None, at: State | None = None) -> View:
         """One coherent view."""
 
     @abstractmethod
     def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
         """The answer to a prepared read."""
 
-    def stats(self, branch: str | None = None, at: str | None = None) -> Stats:
+    @door()
+    def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
         """How many of what there is, what is indexed, and how memory is used."""
         view = self.view(branch, at)
         types: list[TypeStats] = []
@@ -197,6 +200,7 @@ class LookingMethods(ABC):
         saved = self.workspace.saved.use()
         return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, saved, len(self._prepared))
 
+    @door()
     def subgraph(
         self,
         source: QueryText,
@@ -204,7 +208,7 @@ class LookingMethods(ABC):
         *,
         name: str | None = None,
         branch: str | None = None,
-        at: str | None = None,
+        at: State | None = None,
         limit: int = SUBGRAPH_ROWS,
     ) -> Subgraph:
         """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
@@ -213,18 +217,22 @@ class LookingMethods(ABC):
         matched = Matched.of(prepared.query, limit)
         return matched.subgraph(view, self.answer(view, Prepared(matched.query, view.catalog), params))
 
+    @door()
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
         """Commits of a branch, newest first."""
         return self.store.commits(branch, limit)
 
-    def commit(self, commit: str) -> Commit:
+    @door()
+    def commit(self, commit: State) -> Commit:
         """A commit by id, or the one that a branch or tag names."""
+        commit = name_of(commit)
         try:
             return self.store.commit(commit) if reads_like_id(commit) else self.store.resolve(commit)[1]
         except (HistoryReclaimed, NotFound):
             raise NotFound(f"commit '{commit}' not found", hint="The commits of a branch are listed newest first.") from None
 
-    def snapshot(self, branch: str | None = None, at: str | None = None) -> GraphSnapshot:
+    @door()
+    def snapshot(self, branch: str | None = None, at: State | None = None) -> GraphSnapshot:
         """What stands where at the newest commit of a branch, or at a commit or tag."""
         view = self.view(branch, at)
         states = view.snapshot.tables
@@ -238,6 +246,7 @@ class LookingMethods(ABC):
         number = self.commit(view.snapshot.commit).number
         return GraphSnapshot(view.snapshot.branch, view.snapshot.commit, number, tuple(found))
 
+    @door()
     def verify(self, *, deep: bool = False, content: bool = False) -> VerifyReport:
         """Whether everything the graph refers to is there; `deep` looks at every retained commit.
 
@@ -249,6 +258,7 @@ class LookingMethods(ABC):
 
         return verify(self.store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
 
+    @door()
     def blob(
         self,
         entity: Literal["node", "edge"],
@@ -257,7 +267,7 @@ class LookingMethods(ABC):
         property: str,
         *,
         branch: str | None = None,
-        at: str | None = None,
+        at: State | None = None,
     ) -> Blob:
         """A Blob property of one node or edge: its bytes, or the URI it refers to."""
         view = self.view(branch, at)

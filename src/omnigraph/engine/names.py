@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from omnigraph.engine import arguments
+from omnigraph.engine.arguments import State, name_of
+from omnigraph.engine.door import door
 from omnigraph.storage.graph_store import MAIN, Ref, Tag
 
 if TYPE_CHECKING:
@@ -16,14 +19,17 @@ class Branches:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    def create(self, name: str, from_: str = MAIN) -> Ref:
-        """A branch that starts where another branch is, or at a commit."""
-        return self._graph.store.create_branch(name, at=from_)
+    @door(name=arguments.branch)
+    def create(self, name: str, from_: State = MAIN) -> Ref:
+        """A branch that starts where another branch is, or at a commit or tag."""
+        return self._graph.store.create_branch(name, at=name_of(from_))
 
+    @door()
     def list(self) -> list[str]:
         """Names, sorted."""
         return self._graph.store.branches()
 
+    @door(name=arguments.branch)
     def delete(self, name: str) -> None:
         """Forget a branch. Its commits stay reachable through branches made from it, and tags."""
         self._graph.store.delete_branch(name)
@@ -35,16 +41,19 @@ class Tags:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    def create(self, name: str, commit: str) -> Tag:
-        """A name for a commit, which is then never reclaimed."""
-        return self._graph.store.create_tag(name, commit)
+    @door(name=arguments.branch)
+    def create(self, name: str, commit: State) -> Tag:
+        """A name for a commit (or for the newest of a branch), which is then never reclaimed."""
+        return self._graph.store.create_tag(name, name_of(commit))
 
+    @door()
     def list(self) -> list[Tag]:
         """Every tag, by name."""
         found, unread = self._graph.store.readable_tags()
         shown = [Tag(name, f"damaged: {error.message}", Ref("", "")) for name, error in unread.items()]
         return sorted((*found, *shown), key=lambda tag: tag.name)
 
+    @door(name=arguments.branch)
     def delete(self, name: str) -> None:
         """Forget a name."""
         self._graph.store.delete_tag(name)

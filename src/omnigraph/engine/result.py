@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from omnigraph.engine.arguments import whole
 from omnigraph.engine.column import Vec, concat
+from omnigraph.engine.door import door
 
 if TYPE_CHECKING:
     import pandas
@@ -123,6 +125,7 @@ class Result:
         answer["graph_commit_id"] = self.graph_commit_id
         return answer
 
+    @door(indent=whole())
     def to_json(self, *, indent: int | None = None) -> str:
         """The same as text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
@@ -130,6 +133,7 @@ class Result:
     def __repr__(self) -> str:
         return self.to_table()
 
+    @door()
     def to_table(self, limit: int = SHOWN_ROWS) -> str:
         """The first rows as a table for people."""
         shown = [[_cell(row[name]) for name in self.columns] for row in self.rows[:limit]]

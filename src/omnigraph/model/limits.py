@@ -31,6 +31,12 @@ MAX_U64: Final = 2**64 - 1
 MAX_NAME_BYTES: Final = 240
 """Longest name of a branch or tag; a `/` counts as three."""
 
+MAX_ACTOR_CHARS: Final = 256
+"""Longest name of an actor, in characters."""
+
+MAX_MESSAGE_CHARS: Final = 65_536
+"""Longest message of a commit, in characters."""
+
 MAX_MUTATION_ROWS: Final = 8_192
 """Most rows of one type that a mutation inserts or updates; `load` has no such limit."""
 

@@ -35,6 +35,7 @@ from omnigraph.engine.analytics.front import Analytics, Asked
 from omnigraph.engine.analytics.local import Measured
 from omnigraph.engine.analytics.scope import Direction, Scope
 from omnigraph.engine.analytics.written import write_back
+from omnigraph.engine.door import door
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import NotFound
 from omnigraph.pipeline.session import session
@@ -71,6 +72,7 @@ class MeasuredFrame:
         return found
 
 
+@door()
 def analytics(graph: Graph, *, spark: SparkSession | None = None) -> Analytics[MeasuredFrame]:
     """The measures of a graph, computed by Spark. Methods are those of `g.analytics`."""
     return Analytics(graph.view, OnSpark(graph, spark or session()))

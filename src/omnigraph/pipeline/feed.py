@@ -30,6 +30,7 @@ from pyspark.sql import types as st
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
+from omnigraph.engine.door import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.history.changes import Change, Filter, Image
@@ -249,6 +250,7 @@ class Changes:
     """Where it ends, and the next one begins."""
 
 
+@door()
 def changes(
     graph: Graph,
     since: str = "beginning",

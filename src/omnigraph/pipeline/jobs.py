@@ -16,9 +16,11 @@ from typing import Literal, TypeVar
 from pyspark.sql import SparkSession
 
 from omnigraph.embedding import Embedder, Pace
+from omnigraph.engine import arguments
 from omnigraph.engine import embed as embedding
 from omnigraph.engine import export_parts as exporting
 from omnigraph.engine import statistics as counting
+from omnigraph.engine.door import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.reconcile import Optimized, TableOutcome
 from omnigraph.engine.reconcile import optimize as optimized
@@ -31,6 +33,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
+@door()
 def run_on(spark: SparkSession) -> Run:
     """Work done by tasks of a session."""
 
@@ -40,6 +43,7 @@ def run_on(spark: SparkSession) -> Run:
     return run
 
 
+@door()
 def optimize(
     graph: Graph,
     branch: str = MAIN,
@@ -55,6 +59,7 @@ def optimize(
     return optimized(graph.store, branch, catalog, progress, types=types, actor=actor, run=run)
 
 
+@door()
 def embed(
     graph: Graph,
     branch: str = MAIN,
@@ -83,6 +88,7 @@ def embed(
     )
 
 
+@door(target=arguments.path)
 def export(
     graph: Graph,
     target: str,
@@ -101,6 +107,7 @@ def export(
     return exporting.export_parts(view, place, target, format_=format, types=types, options=options, run=run)
 
 
+@door()
 def statistics(
     graph: Graph,
     *,

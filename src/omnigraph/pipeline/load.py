@@ -19,13 +19,15 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, TypedDict, TypeVar, Unpack
+from typing import Final, Literal, TypedDict, TypeVar, Unpack, get_args
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from omnigraph.engine import arguments
+from omnigraph.engine.door import CHECKS, door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.headers import column_violations
 from omnigraph.engine.load.portioned import run_portioned
@@ -67,6 +69,14 @@ class Options(TypedDict, total=False):
     lossy: Literal["round"] | None
 
 
+_CHECKS: Final = arguments.one_of(*get_args(ChecksName))
+_OPTIONS: Final = {name: CHECKS[name] for name in Options.__annotations__} | {
+    "types": arguments.texts,
+    "progress": arguments.anything,
+}
+
+
+@door(source=arguments.source, checks=_CHECKS, **_OPTIONS)
 def load(
     graph: Graph,
     source: Source,
@@ -83,6 +93,7 @@ def load(
     return graph.load(source, engine=partial(run, spark=spark, checks=checks), **options)
 
 
+@door(checks=_CHECKS)
 def on(spark: SparkSession, checks: ChecksName = "auto") -> Runner:
     """A runner of loads on a session: `g.load(…, engine=on(spark))`."""
     return partial(run, spark=spark, checks=checks)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from omnigraph.engine import arguments
+from omnigraph.engine.door import door
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import KeyConflict, ValidationError
 from omnigraph.pipeline.session import session
@@ -11,6 +13,7 @@ from omnigraph.pipeline.session import session
 COLUMNS = "rule string, type string, property string, entity string, value string, file string, line bigint, message string"
 
 
+@door(error=arguments.having("an error with violations", "violations"))
 def report(error: ValidationError | KeyConflict, spark: SparkSession | None = None) -> DataFrame:
     """Every violation of a load that was refused, one row each; `str(error)` is the short form, with counts by rule."""
     rows = [

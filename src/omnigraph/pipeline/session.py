@@ -41,6 +41,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from omnigraph.engine.door import door
 from omnigraph.errors import SparkUnavailable
 from omnigraph.model.versions import __version__
 from omnigraph.pipeline.batches import NO_LIMIT, SPARK_ROWS
@@ -75,6 +76,7 @@ _FOR_CLASSES: Final = "-XX:MetaspaceSize=256m"
 """Room for the classes of Spark: each time the room is used up, the Java side looks through all of its memory."""
 
 
+@door()
 def session(
     *,
     master: str | None = None,
@@ -151,6 +153,7 @@ def _compiled(path: Path, name: str) -> bytes:
         return Path(made.name).read_bytes()
 
 
+@door()
 def ship_package(spark: SparkSession) -> None:
     """Let the executors of a session import this package. What it depends on must be installed there."""
     spark.addArtifacts(str(package_zip()), pyfile=True)

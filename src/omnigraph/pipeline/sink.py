@@ -21,6 +21,8 @@ from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame
 
+from omnigraph.engine import arguments
+from omnigraph.engine.door import door
 from omnigraph.engine.external.policy import ExternalBlobs
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
@@ -101,6 +103,7 @@ class Sink:
         return {**self.__dict__, "_graph": None}
 
 
+@door(types=arguments.either("the name of a type, or a function", arguments.text, arguments.function))
 def sink(
     graph: Graph,
     types: str | Split,

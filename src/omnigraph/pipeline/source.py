@@ -40,6 +40,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from pyspark.sql.types import StructType
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.door import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.collected import Mode
@@ -71,6 +72,7 @@ _OPTIONS: Final = ("graph", "type", "branch", "at", "columns", "partitions", "pu
 _ID: Final = PropertyType(Scalar.STRING)
 
 
+@door()
 def register(spark: SparkSession) -> None:
     """Let a session know the formats. Sessions made by `omnigraph.spark.session` know them already."""
     from omnigraph.pipeline.feed import ChangesSource  # which follows this module
@@ -81,6 +83,7 @@ def register(spark: SparkSession) -> None:
         spark.dataSource.register(ChangesSource)
 
 
+@door()
 def table(
     graph: Graph,
     type_: str,

@@ -28,6 +28,8 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from omnigraph.engine import arguments
+from omnigraph.engine.door import door
 from omnigraph.errors import GraphError, TaskFailed
 from omnigraph.pipeline.session import is_connect
 
@@ -41,6 +43,7 @@ Watch = Callable[[int, int], None]
 """Told, from time to time, how many tasks are done and how much they came to."""
 
 
+@door(payloads=arguments.anything, work=arguments.function, amount=arguments.function, watch=arguments.function)
 def run_tasks(
     spark: SparkSession,
     payloads: Sequence[P],

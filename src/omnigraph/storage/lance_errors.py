@@ -18,8 +18,10 @@ from obstore.exceptions import BaseError
 from omnigraph.errors import GraphError, NotFound, StorageError
 
 _MISSING = ("was not found", "not found:", "no such file", "does not exist")
-_FULL = ("no space left", "disk quota", "storagefull")
-_READ_ONLY = ("read-only file system", "permission denied", "access denied", "accessdenied")
+_FULL = ("no space left", "disk quota", "storagefull", "file too large")
+_NO_FOLDER = ("not a directory", "is a directory", "file name too long")
+_TOO_MANY = ("too many open files",)
+_READ_ONLY = ("read-only file system", "permission denied", "operation not permitted", "access denied", "accessdenied")
 _DAMAGED = ("magic", "protobuf", "malformed", "truncated", "too small", "sufficient data", "invalid range", "out of range")
 
 
@@ -39,7 +41,7 @@ def translated(doing: str) -> Iterator[None]:
     except KeyError as error:  # a column that every table of this kind has
         raise _damaged(doing, str(error.args[0])) from error
     except (OSError, ValueError, RuntimeError, pa.ArrowException, BaseError) as error:
-        raise _translated(doing, error) from error
+        raise in_our_words(doing, error) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
@@ -48,18 +50,29 @@ def translated(doing: str) -> Iterator[None]:
 
 def _damaged(doing: str, what: str) -> GraphError:
     return StorageError(
-        f"cannot {doing}: a file is damaged: {what}", hint="`omnigraph verify` lists what is; restore it from a copy."
+        f"cannot {doing}: a file is damaged: {what}",
+        hint="`omnigraph verify` lists what is; restore it from a copy.",
+        retryable=False,
     )
 
 
-def _translated(doing: str, error: Exception) -> GraphError:
+def in_our_words(doing: str, error: Exception) -> GraphError:
+    """What the store, the disk or Lance raised, as one of our errors. Says truly whether trying again is of use."""
     text = str(error)
     lowered = text.lower()
     short = text.split(", /home/", 1)[0].split(", rust/", 1)[0]
     if any(word in lowered for word in _FULL):
-        return StorageError(f"cannot {doing}: no space left", hint="Free some space, then retry; nothing was changed.")
+        return StorageError(
+            f"cannot {doing}: no space left", hint="Free some space, then retry; nothing was changed.", retryable=False
+        )
     if any(word in lowered for word in _READ_ONLY):
-        return StorageError(f"cannot {doing}: permission denied", hint="Check the permissions of the graph folder.")
+        hint = "Check the permissions of the graph folder."
+        return StorageError(f"cannot {doing}: permission denied", hint=hint, retryable=False)
+    if any(word in lowered for word in _NO_FOLDER):
+        hint = "Check the path: a folder is needed where a file stands."
+        return StorageError(f"cannot {doing}: {short}", hint=hint, retryable=False)
+    if any(word in lowered for word in _TOO_MANY):
+        return StorageError(f"cannot {doing}: too many open files", hint="Raise the limit (ulimit -n), or retry later.")
     if any(word in lowered for word in _MISSING):
         return NotFound(f"cannot {doing}: {short}", hint="A file of the graph is missing; `omnigraph verify` lists what is.")
     if any(word in lowered for word in _DAMAGED):

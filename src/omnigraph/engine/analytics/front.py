@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypedDict, TypeVar, Unpack
+from typing import Final, Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from omnigraph.engine.analytics.algorithms import (
     Algorithm,
@@ -26,6 +26,8 @@ from omnigraph.engine.analytics.algorithms import (
 )
 from omnigraph.engine.analytics.scope import Direction, DirectionName, Names, Scope, Sources, scope_of, sources_of
 from omnigraph.engine.analytics.written import Target, check_target
+from omnigraph.engine.arguments import State, ids, name_of
+from omnigraph.engine.door import CHECKS, door
 from omnigraph.engine.view import View
 from omnigraph.errors import UsageError
 from omnigraph.storage.graph_store import MAIN
@@ -53,7 +55,7 @@ class Options(TypedDict, total=False):
     nodes: Names
     edges: Names
     branch: str | None
-    at: str | None
+    at: State | None
     write_to: str | None
     """A property that gets the values."""
     onto: str | None
@@ -61,6 +63,7 @@ class Options(TypedDict, total=False):
     actor: str | None
 
 
+_OPTIONS: Final = {name: CHECKS[name] for name in Options.__annotations__}
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -79,6 +82,7 @@ class Analytics(Generic[R_co]):
         self._find_view = find_view
         self._runner = runner
 
+    @door(**_OPTIONS)
     def degree(
         self,
         *,
@@ -89,6 +93,7 @@ class Analytics(Generic[R_co]):
         way = Direction.of(direction)
         return self._run(lambda _: Degree(way), options)
 
+    @door(**_OPTIONS)
     def pagerank(
         self,
         *,
@@ -105,6 +110,7 @@ class Analytics(Generic[R_co]):
         algorithm = PageRank(damping, rounds, tolerance)
         return self._run(lambda _: algorithm, options)
 
+    @door(**_OPTIONS)
     def components(
         self,
         **options: Unpack[Options],
@@ -112,6 +118,7 @@ class Analytics(Generic[R_co]):
         """Which nodes are connected, whichever way edges point. Components are numbered from 0 by their least (type, id)."""
         return self._run(lambda _: Components(), options)
 
+    @door(**_OPTIONS)
     def label_propagation(
         self,
         *,
@@ -126,6 +133,7 @@ class Analytics(Generic[R_co]):
         algorithm = LabelPropagation(rounds)
         return self._run(lambda _: algorithm, options)
 
+    @door(**_OPTIONS)
     def triangles(
         self,
         **options: Unpack[Options],
@@ -133,6 +141,7 @@ class Analytics(Generic[R_co]):
         """How many triangles each node is a corner of. Direction, parallel edges and loops do not matter."""
         return self._run(lambda _: Triangles(), options)
 
+    @door(**_OPTIONS, sources=ids)
     def k_hop(
         self,
         sources: Sources,
@@ -148,6 +157,7 @@ class Analytics(Generic[R_co]):
         way = Direction.of(direction)
         return self._run(lambda scope: Reach(sources_of(scope, sources), way, k, paths=False), options)
 
+    @door(**_OPTIONS, sources=ids)
     def shortest_paths(
         self,
         sources: Sources,
@@ -164,7 +174,7 @@ class Analytics(Generic[R_co]):
         return self._run(lambda scope: Reach(sources_of(scope, sources), way, max_hops, paths=True), options)
 
     def _run(self, make: Callable[[Scope], Algorithm], options: Options) -> R_co:
-        branch, at, onto = options.get("branch"), options.get("at"), options.get("onto")
+        branch, at, onto = options.get("branch"), name_of(options.get("at")), options.get("onto")
         view = self._find_view(branch, at)
         scope = scope_of(view.catalog, options.get("nodes"), options.get("edges"))
         algorithm = make(scope)
@@ -178,6 +188,7 @@ class Analytics(Generic[R_co]):
             return None
         if onto is None and options.get("at") is not None:
             raise UsageError("a commit cannot be written to", hint="Say which branch gets the values: onto=…")
+        view.workspace.store.require_writable()
         seen = view if onto is None or onto == branch else self._find_view(onto, None)
         target = Target(seen, onto or branch or MAIN, name, options.get("actor"))
         check_target(target, scope.nodes, algorithm)

@@ -22,7 +22,9 @@ from omnigraph.engine.analytics.algorithms import (
 from omnigraph.engine.analytics.front import Asked
 from omnigraph.engine.analytics.network import Network, network_of
 from omnigraph.engine.analytics.written import write_back
+from omnigraph.engine.arguments import whole as at_least
 from omnigraph.engine.column import Array, Vec
+from omnigraph.engine.door import door
 from omnigraph.engine.result import Result
 from omnigraph.engine.view import Workspace
 from omnigraph.engine.write.changeset import whole
@@ -51,6 +53,7 @@ class Measured(Result):
         self.commit: Commit | None = None
         """The commit that wrote the values; None when nothing was to be written, or every node had its value already."""
 
+    @door(count=at_least())
     def top(self, count: int = 10) -> list[dict[str, object]]:
         """The nodes with the highest values; among equals the least (type, id) first."""
         table = self.to_arrow()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
+from omnigraph.engine import arguments
 from omnigraph.errors import UsageError
 from omnigraph.model.limits import MAX_EXTERNAL_URI_BYTES
 from omnigraph.model.uris import LOCAL, BadUri, Uri, parse_uri, shown_uri
@@ -127,7 +128,7 @@ class ExternalBlobs:
         """Those inside of some folders: `s3://bucket/folder`, `file:///folder`."""
         if not bases:
             raise UsageError("nothing is allowed without a base", hint='Name a folder: allow("s3://bucket/folder").')
-        return cls(tuple(Base.at(uri) for uri in bases))
+        return cls(tuple(Base.at(arguments.text("base", uri)) for uri in bases))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, server: bool = False) -> ExternalBlobs:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine import arguments
+from omnigraph.engine.arguments import State, name_of
+from omnigraph.engine.door import door
 from omnigraph.engine.history.baseline import Baseline
 from omnigraph.engine.history.blocks import Block
 from omnigraph.engine.history.changes import Filter
@@ -23,21 +26,23 @@ class PastMethods(ABC):
     past: Past
 
     @abstractmethod
-    def view(self, branch: str | None = None, at: str | None = None) -> View:
+    def view(self, branch: str | None = None, at: State | None = None) -> View:
         """One coherent view."""
 
     @abstractmethod
     def _after_write(self, branch: str, catalog: Catalog) -> None:
         """Something was committed to a branch."""
 
-    def diff(self, before: str, after: str, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Diff:
+    @door()
+    def diff(self, before: State, after: State, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Diff:
         """What differs between two branches, tags or commits. What it costs follows what differs.
 
         d = g.diff("main", "agent/7", types="Person", ops=["insert", "update"])
         d.stats, d.changes, print(d)
         """
-        return self.past.diff(before, after, kinds, types, ops)
+        return self.past.diff(name_of(before), name_of(after), kinds, types, ops)
 
+    @door()
     def changes(
         self,
         since: str = "now",
@@ -58,9 +63,10 @@ class PastMethods(ABC):
         """
         return self.past.changes(branch, since, Filter.of(kinds, types, ops), Limits(limit, max_bytes, max_commits))
 
+    @door()
     def commit_changes(
         self,
-        commit: str,
+        commit: State,
         *,
         page_token: str | None = None,
         limit: int = DEFAULT_CHANGES,
@@ -70,8 +76,9 @@ class PastMethods(ABC):
         ops: Names = None,
     ) -> Block:
         """What one commit changed, against its first parent. `next_page_token` leads to the rest, if there is any."""
-        return self.past.commit_changes(commit, Filter.of(kinds, types, ops), Limits(limit, max_bytes), page_token)
+        return self.past.commit_changes(name_of(commit), Filter.of(kinds, types, ops), Limits(limit, max_bytes), page_token)
 
+    @door()
     def baseline(self, branch: str = MAIN, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Baseline:
         """Everything at the newest commit of a branch, and the cursor to follow its changes from there.
 
@@ -79,6 +86,7 @@ class PastMethods(ABC):
         """
         return self.past.baseline(branch, Filter.of(kinds, types, ops))
 
+    @door(source=arguments.branch)
     def merge(
         self,
         source: str,
@@ -101,9 +109,10 @@ class PastMethods(ABC):
         """
         return self._done(self.past.merge(source, into, Wanted(dry_run, resolve, strict, actor, message)))
 
+    @door()
     def revert(
         self,
-        commit: str,
+        commit: State,
         branch: str = MAIN,
         *,
         dry_run: bool = False,
@@ -114,7 +123,7 @@ class PastMethods(ABC):
     ) -> Merge:
         """Undo what a commit did, by a new commit. What happened to the same entities since comes up as conflicts, as in a merge:
         `ours` is the branch as it is, `theirs` the state before the commit."""
-        return self._done(self.past.revert(commit, branch, Wanted(dry_run, resolve, strict, actor, message)))
+        return self._done(self.past.revert(name_of(commit), branch, Wanted(dry_run, resolve, strict, actor, message)))
 
     def _done(self, merge: Merge) -> Merge:
         if merge.commit is not None:

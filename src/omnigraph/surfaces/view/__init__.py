@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from omnigraph.engine import arguments
+from omnigraph.engine.arguments import State, name_of
+from omnigraph.engine.door import door
 from omnigraph.surfaces.view.picture import Picture
 
 if TYPE_CHECKING:
@@ -22,15 +25,23 @@ if TYPE_CHECKING:
 __all__ = ["Picture", "view"]
 
 
+def _pair(name: str, value: object) -> tuple[str, str]:
+    """Two states."""
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return arguments.state(name, value[0]), arguments.state(name, value[1])
+    arguments.refuse(name, "two states of a graph", value)
+
+
+@door(query=arguments.query, diff=_pair)
 def view(
     graph: Graph,
     *,
     query: QueryText | None = None,
     params: Mapping[str, object] | None = None,
     name: str | None = None,
-    diff: tuple[str, str] | None = None,
+    diff: tuple[State, State] | None = None,
     branch: str | None = None,
-    at: str | None = None,
+    at: State | None = None,
     limit: int | None = None,
 ) -> Picture:
     """A picture of the schema of a graph, of what a query matched, or of what differs between two states."""
@@ -52,4 +63,4 @@ def view(
         raise UsageError("params, name and limit belong to a query", hint="Give query=… too.")
     shown = graph.view(branch, at)
     rows = {t.name: t.rows for t in graph.stats(branch, at).types}
-    return Picture(drawings.of_schema(shown.catalog, place, rows, f"{at or branch or 'main'} @ {shown.snapshot.commit}"))
+    return Picture(drawings.of_schema(shown.catalog, place, rows, f"{name_of(at) or branch or 'main'} @ {shown.snapshot.commit}"))

@@ -9,6 +9,8 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
+from omnigraph.engine.arguments import AnyPath
+from omnigraph.engine.door import door
 from omnigraph.surfaces.view.drawing import Drawing
 
 NOTEBOOK_HEIGHT = 560
@@ -38,13 +40,15 @@ class Picture:
             pieces += [parts[name], text]
         return "".join(pieces)
 
-    def save(self, path: str | Path) -> Path:
+    @door()
+    def save(self, path: AnyPath) -> Path:
         """Write the page to a file."""
         target = Path(path)
         target.write_text(self.html, encoding="utf-8")
         return target
 
-    def open(self, path: str | Path | None = None) -> bool:
+    @door()
+    def open(self, path: AnyPath | None = None) -> bool:
         """Show the page in the browser; False if there is none."""
         target = self.save(path or Path(tempfile.mkdtemp(prefix="omnigraph-")) / "view.html")
         return webbrowser.open(target.absolute().as_uri())
