@@ -110,3 +110,17 @@ def test_extended_adjacency_is_what_a_fresh_process_builds(tmp_path_factory: pyt
         known = graph.query(FRIENDS, branch=branch).rows
         fresh = og.open(graph.store.place.uri).query(FRIENDS, branch=branch).rows
         assert known == fresh
+
+
+def test_a_property_that_two_branches_call_the_same_is_not_the_same(tmp_path: Path) -> None:
+    """Both are the next one that is added to the type, and no entity that both branches have has a value."""
+    graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc")})
+    graph.branches.create("side")
+    for branch, type_ in (("main", "I32?"), ("side", "String?")):
+        graph.apply_schema(SCHEMA.replace("age: I32?", f"age: I32?  x: {type_}"), branch=branch)
+    asked = "query q() { match { $p: Person } return { $p.x } order { $p.name } }"
+    assert [row["p.x"] for row in graph.query(asked).rows] == [None] * 3
+    graph.mutate('query q() { insert Person { name: "d", x: "text" } }', branch="side")
+    assert [row["p.x"] for row in graph.query(asked, branch="side").rows] == [None, None, None, "text"]
+    graph.mutate('query q() { insert Person { name: "d", x: 4 } }')
+    assert [row["p.x"] for row in graph.query(asked).rows] == [None, None, None, 4]
