@@ -156,9 +156,8 @@ class History:
             handle.close()
 
     def _opened(self) -> og.Graph:
-        return og.open(
-            self.folder, durability="os", save_from=self.rng.choice([1, 1, 8, 40]), memory=self.rng.choice([0, 1 << 30])
-        )
+        rng = self.rng
+        return og.open(self.folder, durability="os", save_from=rng.choice([0, 1, 8, 40]), memory=rng.choice([0, 30_000, 1 << 30]))
 
     def _new(self, what: str) -> str:
         self._fresh += 1
