@@ -86,12 +86,24 @@ class GraphError(Exception):
         self.message = message
         self.hint = self.default_hint if hint is None else hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors travel between processes with everything they carry, whatever their constructors take."""
+        return _again, (type(self), self.args, dict(self.__dict__))
+
     def to_dict(self) -> dict[str, object]:
         """The error as JSON-ready data."""
         data: dict[str, object] = {"error": self.message, "code": self.code, "retryable": self.retryable}
         if self.hint:
             data["hint"] = self.hint
         return data
+
+
+def _again(cls: type[GraphError], args: tuple[object, ...], state: dict[str, object]) -> GraphError:
+    """An error as it was."""
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class LanguageError(GraphError):

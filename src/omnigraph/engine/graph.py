@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Event, Lock
 from types import TracebackType
@@ -193,6 +193,16 @@ class Graph(PastMethods, LookingMethods):
 
     def __repr__(self) -> str:
         return f"<Graph {self.store.place.uri}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """In another process, the same place opened anew."""
+        place = self.store.place
+        how: dict[str, Any] = {
+            "read_only": self.store.read_only,
+            "durability": place.durability.value,
+            "storage_options": dict(place.options),
+        }
+        return partial(open, **how, embedder=self.embedder, external_blobs=self.external_blobs), (place.uri,)
 
     def close(self) -> None:
         """Let go of the memory, and wait for what is being saved. The graph itself needs no closing."""

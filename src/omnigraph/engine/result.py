@@ -54,6 +54,14 @@ class Result:
         self._parts = parts
         self._rows: list[dict[str, Any]] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels between processes: the rows as Arrow has them."""
+        return {**self.__dict__, "_rows": None, "_parts": [[vec.to_arrow() for vec in part] for part in self._parts]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._parts = [[Vec.of(column) for column in part] for part in state["_parts"]]
+
     def __len__(self) -> int:
         return sum(len(part[0]) for part in self._parts if part)
 

@@ -69,6 +69,11 @@ class View:
         self._edges: dict[str, Edges] = {}
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """In another process, the same commit of the place opened anew."""
+        place = self.workspace.store.place
+        return _seen_again, (place.uri, dict(place.options), self.snapshot.commit)
+
     def nodes(self, name: str) -> Nodes:
         """The nodes of a type."""
         found = self._nodes.get(name)
@@ -92,3 +97,9 @@ class View:
                     name, Edges(type_, stored, source, target, self.workspace.memory, self.workspace.saved)
                 )
         return found
+
+
+def _seen_again(uri: str, options: dict[str, str], commit: str) -> View:
+    from omnigraph.engine.graph import open as open_graph
+
+    return open_graph(uri, read_only=True, storage_options=options).past.view_at(commit)
