@@ -24,7 +24,7 @@ store) are counted, not blamed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -200,7 +200,22 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
                 failed.add(ref.incarnation)
                 path = f"__manifest/{ref.incarnation}"
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, error.message))
+    problems += _nameless(store, session, histories.keys() | failed, bool(unread_refs))
     return Lineage(tuple(refs), tuple(tags), histories)
+
+
+def _nameless(store: GraphStore, session: Session, known: Set[str], unread: bool) -> Iterator[Problem]:
+    """Branches that somebody has written to and nobody has deleted, and that have no name: it was lost."""
+    there = {o.path.split("/")[1] for o in store.place.objects("__manifest")} if not unread else set[str]()
+    for incarnation in sorted(there - known):
+        path = f"__manifest/{incarnation}"
+        try:
+            state = Manifest(store.place, incarnation, session).load()
+        except GraphError:  # half of one: somebody died while creating or removing it
+            continue
+        if not state.is_first and not state.head.sealed:
+            branch = "" if not state.recent or isinstance(state.recent[-1], DamagedCommit) else state.recent[-1].branch
+            yield Problem(ProblemKind.RECORD, branch, "", path, f"no ref names it: the ref of branch `{branch}` is lost")
 
 
 def _recorded(lineage: Lineage) -> dict[str, StoredFile]:
