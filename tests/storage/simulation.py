@@ -2,39 +2,45 @@
 
 A seed decides everything: which of two handles (two processes, as far as storage can tell) does what, to which branch, whether
 its plan is published at once or kept until it is stale, whether somebody else commits just before the swap, whether a call fails
-or the process dies at it. After every step the newest state of some branch is compared with the model; at the end everything is:
-heads, lineages, every commit that can still be reached, tags, merge bases.
+or the process dies at it. Each has a clock of its own that jumps by hours, and cleans up whenever it likes: between the steps, in
+the middle of a write of the other, or with a write of the other in its middle. After every step the newest state of some branch is
+compared with the model (`simulated`); at the end everything is: heads, lineages, every commit that can still be reached, tags,
+merge bases.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import pytest
+from tests.storage.aging import MovedClock
 from tests.storage.crashing import Died, assert_linear, die, timeout
 from tests.storage.graphs import PEOPLE, SCHEMA, THINGS, held, place, rows
+from tests.storage.simulated import Content, Made, Model, Prepared, Wanted
 
 from omnigraph.errors import (
     AlreadyExists,
     GraphError,
     HistoryReclaimed,
-    KeyConflict,
     NotFound,
-    PreconditionFailed,
-    ReadSetChanged,
+    StalledWrite,
     StorageError,
 )
 from omnigraph.storage.changes import NO_ROWS, Append, Change, Delete, Overwrite, Upsert, WrittenRows
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 from omnigraph.storage.indexes import key_indexes
+from omnigraph.storage.leases import GRACE
 from omnigraph.storage.lineage import OpClass, merge_base
 from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.reclaim import reclaim
 from omnigraph.storage.rewrites import compact
+from omnigraph.storage.verify import verify
 
 STEPS = 12
 """Steps of a history, on average."""
@@ -42,143 +48,6 @@ STEPS = 12
 KEYS = [f"k{n}" for n in range(6)]
 TABLES = (PEOPLE, THINGS)
 BRANCHES = ["a", "b", "c/d"]
-
-Content = Mapping[str, int]
-Contents = Mapping[str, Content]
-"""Per table."""
-
-
-# ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Made:
-    """A commit."""
-
-    id: str
-    parent: str | None
-    life: int
-    """The life of the branch it was made in: a name that is deleted and given again has another."""
-    contents: Contents
-    touched: frozenset[str]
-    """Tables whose rows it changed."""
-    moved: frozenset[str]
-    """Tables it stored in another version; maintenance moves without touching."""
-
-
-@dataclass
-class Life:
-    number: int
-    head: str
-    sealed: bool = False
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a plan is to do to one table."""
-
-    table: str
-    kind: str
-    values: tuple[tuple[str, int], ...]
-
-    def on(self, content: Content) -> Content:
-        given = dict(self.values)
-        match self.kind:
-            case "insert" | "upsert":
-                return {**content, **given}
-            case "delete":
-                return {k: v for k, v in content.items() if k not in given}
-            case _:
-                return given
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A plan with its data files written, and what the model has to know of it."""
-
-    plan: PublishPlan
-    branch: str
-    life: int
-    wanted: tuple[Wanted, ...]
-    moves: frozenset[str] = frozenset()
-    """Tables that maintenance has stored anew."""
-
-
-@dataclass
-class Model:
-    commits: dict[str, Made] = field(default_factory=dict)
-    branches: dict[str, Life] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
-    lives: int = 0
-
-    def lineage(self, commit: str) -> list[str]:
-        found = []
-        at: str | None = commit
-        while at is not None:
-            found.append(at)
-            at = self.commits[at].parent
-        return found
-
-    def reachable(self) -> set[str]:
-        ends = [life.head for life in self.branches.values()] + list(self.tags.values())
-        return {c for end in ends for c in self.lineage(end)}
-
-    def head(self, branch: str) -> Made:
-        return self.commits[self.branches[branch].head]
-
-    def since(self, base: str, life: Life) -> list[Made] | None:
-        """Commits made on a branch after `base`; None if `base` is not part of its life."""
-        found: list[Made] = []
-        at = life.head
-        while at != base:
-            made = self.commits[at]
-            if made.life != life.number or made.parent is None:
-                return None
-            found.append(made)
-            at = made.parent
-        return found
-
-    def refusal(self, prepared: Prepared) -> tuple[type[GraphError], ...]:
-        """With what a plan must be refused now; nothing if it must be published."""
-        life = self.branches.get(prepared.branch)
-        if life is None or life.sealed:
-            return (NotFound,)
-        plan = prepared.plan
-        if life.number != prepared.life:  # the name was given to a new branch: a handle that has not noticed says NotFound
-            return (NotFound, ReadSetChanged, PreconditionFailed)
-        if plan.expected_head is not None and plan.expected_head != life.head:
-            return (PreconditionFailed,)
-        between = self.since(plan.base, life)
-        assert between is not None
-        replaced = {replacement.table for replacement in plan.replacements}
-        if any(made.touched & plan.read_set or made.moved & replaced for made in between):
-            return (ReadSetChanged,)
-        now = self.commits[life.head].contents
-        for wanted in prepared.wanted:
-            if wanted.kind == "insert" and dict(wanted.values).keys() & now[wanted.table].keys():
-                return (KeyConflict,)
-        return ()
-
-    def publish(self, prepared: Prepared, commit: str) -> None:
-        life = self.branches[prepared.branch]
-        before = self.commits[life.head].contents
-        after = dict(before)
-        for wanted in prepared.wanted:
-            after[wanted.table] = wanted.on(after[wanted.table])
-        touched = frozenset(w.table for w in prepared.wanted if _changes(w, before[w.table]))
-        self.commits[commit] = Made(commit, life.head, life.number, after, touched, touched | prepared.moves)
-        life.head = commit
-
-    def create_branch(self, name: str, at: str) -> None:
-        self.lives += 1
-        self.branches[name] = Life(self.lives, at)
-
-
-def _changes(wanted: Wanted, content: Content) -> bool:
-    """Whether anything is written: removing what is not there is not, replacing a row by the same row is."""
-    given = dict(wanted.values)
-    return bool(given.keys() & content.keys()) if wanted.kind == "delete" else bool(given or content)
-
 
 # ── trouble ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -244,6 +113,7 @@ class History:
             first, None, self.model.branches[MAIN].number, {t: {} for t in TABLES}, frozenset(), frozenset()
         )
         self.troubles = [Trouble(), Trouble()]
+        self.clocks = [MovedClock(), MovedClock()]
         self.handles = [self._open(0), self._open(1)]
         self.pending: list[Prepared] = []
         self.told: list[str] = []
@@ -252,7 +122,7 @@ class History:
         """What pins hold. A pin never changes, so between the steps each is read once; in the end they are read again."""
 
     def _open(self, number: int) -> GraphStore:
-        return GraphStore.open(place(self.folder, effects=self.troubles[number]))
+        return GraphStore.open(place(self.folder, effects=self.troubles[number]), clock=self.clocks[number])
 
     def run(self) -> None:
         steps = {
@@ -261,6 +131,9 @@ class History:
             self.publish_a_pending_plan: 12,
             self.write_against_another: 6,
             self.maintain: 5,
+            self.jump: 4,
+            self.clean: 5,
+            self.clean_against_another: 4,
             self.create_branch: 8,
             self.delete_branch: 5,
             self.create_tag: 3,
@@ -304,10 +177,51 @@ class History:
             name = prepared.branch
             self._publish(0, prepared, (Call.PUBLISH, False, lambda: self._delete_branch(1, name)))
             return
+        if self.random.random() < 0.4:
+            at = self._moment(Call.PUBLISH, Call.WRITE_MANIFEST, Call.PIN)
+            self._publish(0, prepared, (at, self.random.random() < 0.3, lambda: self._clean(1)))
+            self.model.clean()  # what was the newest may have been replaced already when it came
+            return
         other = self._prepare(1, prepared.branch)
         if other is not None:
             rival = other
             self._publish(0, prepared, (Call.PUBLISH, False, lambda: self._publish(1, rival, None)))
+
+    def jump(self) -> None:
+        """A clock is moved on, or back."""
+        number, hours = self.random.randrange(2), self.random.choice([-26, -3, -1, 1, 2, 3, 26])
+        self.say(f"the clock of handle {number} jumps by {hours} hours")
+        self.clocks[number].pass_time(timedelta(hours=hours))
+
+    def clean(self) -> None:
+        self._clean(self.random.randrange(2), self._trouble())
+
+    def clean_against_another(self) -> None:
+        """A write lands, or tries to, at some moment of a cleanup."""
+        if self.pending and self.random.random() < 0.6:
+            prepared: Prepared | None = self.pending.pop(self.random.randrange(len(self.pending)))
+        else:
+            prepared = self._prepare(1)
+        if prepared is not None:
+            write = prepared
+            at = self._moment(Call.DOOM, Call.PUBLISH, Call.RECLAIM, Call.PUT_NEW)
+            self._clean(0, (at, self.random.random() < 0.5, lambda: self._publish(1, write, None)))
+
+    def _moment(self, *calls: Call) -> int | Call:
+        return self.random.randint(1, 8) if self.random.random() < 0.3 else self.random.choice(calls)
+
+    def _clean(self, number: int, trouble: Trap | None = None) -> None:
+        keep, grace = self.random.choice([None, 1, 1, 3]), self.random.choice([GRACE, timedelta(0), timedelta(0)])
+        self.model.clean()
+        outcome = self._do(
+            number,
+            f"cleans up, keeps {keep}, grace {grace}",
+            trouble,
+            lambda store: reclaim(store, keep=keep, older_than=None, grace=grace, dry_run=False),
+        )
+        self.model.clean()  # once more: somebody may have written in its middle
+        assert outcome.error is None or isinstance(outcome.error, Died | StorageError), repr(outcome.error)
+        self.read.clear()  # what was read is read again
 
     def maintain(self) -> None:
         """Store a table anew, with or without an index; published at once or when it may be too late."""
@@ -322,7 +236,7 @@ class History:
         plan = PublishPlan(OpClass.MAINTENANCE, "compact", snapshot.commit, replacements=(replacement,))
         moves = frozenset({table}) if applied.state.pin != state.pin else frozenset[str]()
         self.say(f"handle {number} compacts {table} on {name}, indexes {len(indexes)}, moves {bool(moves)}")
-        prepared = Prepared(plan, name, self.model.branches[name].number, (), moves)
+        prepared = Prepared(plan, name, self.model.branches[name].number, (), moves, self.model.cleanups)
         if self.random.random() < 0.6 or len(self.pending) == 4:
             self._publish(number, prepared, self._trouble())
         else:
@@ -353,7 +267,7 @@ class History:
             expected_head=snapshot.commit if strict > 0.9 else None,
         )
         self.say(f"handle {number} prepares {plan.operation} on {name}: {wanted}, strict {strict:.2f}")
-        return Prepared(plan, name, life.number, wanted)
+        return Prepared(plan, name, life.number, wanted, cleanups=self.model.cleanups)
 
     def _wanted(self, table: str, content: Content) -> Wanted:
         new = [k for k in KEYS if k not in content]
@@ -408,6 +322,8 @@ class History:
                     self._landed(prepared)
             case StorageError():
                 assert Call.PUBLISH not in outcome.calls, "an unclear outcome must be settled"
+            case StalledWrite():
+                assert self.model.cleanups > prepared.cleanups, "nobody cleaned up since it was prepared"
             case error:
                 expected = self.model.refusal(prepared)
                 assert isinstance(error, expected), f"{error!r} instead of {expected}"
@@ -433,6 +349,9 @@ class History:
         outcome = self._do(
             number, f"creates branch {name} at {at}", self._trouble(), lambda store: store.create_branch(name, at=at)
         )
+        if isinstance(outcome.error, HistoryReclaimed):
+            assert start in self.model.perhaps_gone
+            return
         assert isinstance(outcome.error, AlreadyExists) == (name in self.model.branches) or isinstance(
             outcome.error, StorageError
         )
@@ -460,6 +379,9 @@ class History:
         number, name = self.random.randrange(2), self.random.choice(["v1", "v2"])
         commit = self.random.choice(self._by_age(self.model.reachable()))
         outcome = self._do(number, f"tags {commit} as {name}", self._trouble(), lambda store: store.create_tag(name, commit))
+        if isinstance(outcome.error, HistoryReclaimed):
+            assert commit in self.model.perhaps_gone
+            return
         if not isinstance(outcome.error, Died | StorageError):
             assert isinstance(outcome.error, AlreadyExists) == (name in self.model.tags)
         if Call.PUT_NEW in outcome.calls:
@@ -500,7 +422,7 @@ class History:
         try:
             snapshot = store.snapshot_at(commit)
         except HistoryReclaimed:
-            assert commit not in reachable
+            assert commit not in reachable or commit in self.model.perhaps_gone
             return
         for table in TABLES:
             assert self._content(store, snapshot, table) == self.model.commits[commit].contents[table], f"{table} at {commit}"
@@ -525,6 +447,8 @@ class History:
                 assert [c.id for c in commits] == self.model.lineage(life.head)
         for commit in {*self.model.tags.values(), *self._some(4)}:
             self._compare_commit(store, commit, reachable)
+        if self.model.cleanups:
+            assert verify(store).problems == ()
         first, second = (self.random.choice(self._by_age(reachable)) for _ in range(2))
         parents = {name: (made.parent,) if made.parent else () for name, made in self.model.commits.items()}
         assert store.merge_base(first, second) == merge_base(first, second, parents.__getitem__)

@@ -241,6 +241,29 @@ def test_a_swap_into_a_number_that_was_pruned_is_not_taken_for_a_commit(folder: 
     sound(folder, a=1, b0=0, b1=1, b2=2)
 
 
+def test_the_next_version_of_a_manifest_is_not_deleted_under_its_writer(folder: Path) -> None:
+    """Nothing of a table goes, but the tail that a writer has put and not yet named looks like garbage."""
+    new_graph(folder)
+    for written in (False, True):
+        effects = Meeting(Call.PUBLISH)
+        store = GraphStore.open(place(folder, effects=effects))
+        effects.act = lambda: cleaned(folder)
+        store.publish(MAIN, PublishPlan(OpClass.LOGICAL, "nothing", store.snapshot().commit))
+        assert len(GraphStore.open(place(folder)).commits()) == 2 + written
+    sound(folder)
+
+
+def test_a_branch_whose_manifest_was_taken_for_garbage_is_not_made(folder: Path) -> None:
+    store, effects = new_graph(folder), Meeting(Call.PUT_NEW)
+    slow = GraphStore.open(place(folder, effects=effects))
+    effects.act = lambda: cleaned(folder)
+    with pytest.raises(StalledWrite):
+        slow.create_branch("child")
+    assert store.branches() == [MAIN]
+    slow.create_branch("child")
+    sound(folder)
+
+
 # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -249,7 +272,7 @@ def test_a_branch_is_not_made_of_a_head_that_went_meanwhile(folder: Path, delete
     store = new_graph(folder)
     store.create_branch("parent")
     insert(store, "parent", a=1)
-    effects = Meeting()
+    effects = Meeting(Call.PUT_NEW)
     slow = GraphStore.open(place(folder, effects=effects))
 
     def replaced() -> None:
@@ -259,7 +282,9 @@ def test_a_branch_is_not_made_of_a_head_that_went_meanwhile(folder: Path, delete
         cleaned(folder)
 
     effects.act = replaced
-    with pytest.raises(HistoryReclaimed):
+    with pytest.raises(
+        (HistoryReclaimed, StalledWrite)
+    ):  # the head it was made of, or its own manifest, whatever is looked at first
         slow.create_branch("child", at="parent")
     assert "child" not in store.branches()
     store.create_branch("child", at=MAIN if deleted else "parent")
@@ -268,13 +293,14 @@ def test_a_branch_is_not_made_of_a_head_that_went_meanwhile(folder: Path, delete
 
 
 class Meeting(Effects):
-    """Lets somebody act just before the first name is put."""
+    """Lets somebody act just before the first call of a kind."""
 
-    def __init__(self) -> None:
-        self.act: Callable[[], None] = lambda: None
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.act: Callable[[], object] = lambda: None
 
     def before(self, call: Call) -> None:
-        if call is Call.PUT_NEW:
+        if call is self.call:
             act, self.act = self.act, lambda: None
             act()
 

@@ -18,7 +18,9 @@ comes, it loses the swap, and looks again. Who lost files is told (`StalledWrite
 and leases are a courtesy on top of that, so that those who are slow and alive are not hurt.
 
 * **A new branch** has the fence of its parent, which may be old: reclaim may have looked at the branches just before. So the
-  first swap on a branch asks for the newest list itself, and until then reclaim need not fence it.
+  first swap on a branch asks for the newest list itself. A reclaim that lists later finds the branch and fences it.
+* **The next version of a manifest** is a file that nobody names until the swap, too. Where reclaim finds one in a manifest that
+  stays, it fences that branch before it deletes: who stood before the swap loses it, and writes another.
 * **Who copies a head** (a branch made of a branch) looks again after the branch has its name, as for tags; see `reclaimed`.
 * **A reclaim that dies** leaves its list. Writers go on respecting it. The next reclaim takes what is on it into its own.
 * **Numbers** only grow. The newest list stays until there is a newer one, and a list counts if there was no newer one after it

@@ -201,6 +201,9 @@ class GraphStore:
             self.place.put_new(ref_path(name), said, removed)
         except AlreadyExists:
             raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
+        if incarnation in reclaimed(self.place).manifests or not self._manifest(incarnation).is_there():
+            self.place.remove(ref_path(name), said)
+            raise StalledWrite(f"making branch `{name}` took so long that cleanup took it for garbage", hint="Create it again.")
         if not self._tag_gives_way(name):
             self.place.remove(ref_path(name), said)
             raise taken(name, "tag")

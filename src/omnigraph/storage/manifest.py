@@ -257,6 +257,10 @@ class Manifest:
         """Whether it was read before."""
         return self._state is not None
 
+    def is_there(self) -> bool:
+        """Whether its first version is, as it is right after it was made."""
+        return self.place.exists(f"{self.location}/{version_file(1)}")
+
     def is_untouched(self) -> bool:
         """Whether it is seen from outside that nothing was published to it. Not on an object store: reading is as quick there."""
         if self.folder is None:
@@ -477,12 +481,9 @@ class Manifest:
         return encoded(commit, _belongs("commit", commit.id, commit.seq))
 
     def fence(self, number: int) -> None:
-        """Put the number of a reclaim into the head: whoever publishes after that knows of it. No commit is made.
-
-        A manifest that was never swapped needs none: whoever swaps it first looks for the newest number himself.
-        """
+        """Put the number of a reclaim into the head: whoever publishes after that knows of it. No commit is made."""
         failures = 0
-        while not ((state := self.load()).is_first or state.head.sealed or state.head.fence >= number):
+        while not ((state := self.load()).head.sealed or state.head.fence >= number):
             try:
                 self.publish(state, replace(state, head=replace(state.head, fence=number)), None, ())
             except LostRace:

@@ -43,10 +43,12 @@ from omnigraph.errors import (
     AlreadyExists,
     ConflictError,
     GraphError,
+    HistoryReclaimed,
     KeyConflict,
     NotFound,
     PreconditionFailed,
     ReadSetChanged,
+    StalledWrite,
     StorageError,
 )
 from omnigraph.model.ids import Clock, IdSource
@@ -322,7 +324,12 @@ class Publisher:
             )
         between = [] if plan.base == state.head.commit else self._since(plan.base, state)
         self._check_still_valid(waiting, state, between)
-        applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
+        try:
+            applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
+        except (NotFound, HistoryReclaimed) as gone:
+            if self.manifest.load().head.fence <= waiting.fence:
+                raise  # nobody has reclaimed anything since
+            raise StalledWrite(f"what the write rests on was reclaimed while it stood still: {gone.message}") from gone
         changes = [
             c for c in applied if c.before != c.after
         ]  # deleting what is not there touches nothing, and voids nobody's plan

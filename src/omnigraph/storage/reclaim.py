@@ -90,6 +90,27 @@ class ReclaimReport:
     tables: tuple[Swept, ...]
     manifests: tuple[Swept, ...]
     probes_removed: int
+    files_too_young: int = 0
+    """Files of tables that no commit needs, and that stay because somebody may be about to name them."""
+    spared_seconds: int = int(GRACE.total_seconds())
+    """What is younger than that stays: the grace period, or the time since the oldest write began that holds a lease."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why nothing was removed; None if something was."""
+        if self.files_removed or self.commits_reclaimed:
+            return None
+        span, grace = timedelta(seconds=self.spared_seconds), int(GRACE.total_seconds())
+        lease = f" (a write that began {span} ago holds a lease)" if self.spared_seconds > grace else ""
+        if self.files_too_young:
+            return (
+                f"{self.files_too_young} files that no commit needs are younger than {span}{lease}: "
+                "they may belong to a write that is under way"
+            )
+        return (
+            f"every file belongs to one of the {self.commits_kept} commits that stay: those the policy, a branch or a tag keeps, "
+            f"and those that were the newest within the last {span}{lease}"
+        )
 
     @property
     def files_removed(self) -> int:
@@ -128,6 +149,12 @@ class _Sweep:
     remove: tuple[StoredObject, ...]
     keep: tuple[StoredObject, ...]
     call: Call = Call.RECLAIM
+    unnamed: bool = False
+    """Among them are files that no version ever named: somebody may be about to."""
+    oldest: int = 0
+    """Of a manifest: the first version that stays."""
+    too_young: int = 0
+    """Those that stay although nothing needs them."""
 
     def among(self, going: frozenset[str]) -> _Sweep:
         spared = [o for o in self.remove if o.path not in going]
@@ -151,8 +178,24 @@ class _Plan:
         return frozenset(o.path for sweep in self.tables for o in sweep.remove)
 
     def among(self, going: frozenset[str]) -> _Plan:
-        """The same, but of tables only what was announced."""
-        return replace(self, tables=tuple(sweep.among(going) for sweep in self.tables))
+        """The same, but only what was found before the branches were fenced."""
+        return replace(
+            self,
+            tables=tuple(sweep.among(going) for sweep in self.tables),
+            manifests=tuple(sweep.among(going) for sweep in self.manifests),
+        )
+
+    def without(self, spared: frozenset[str]) -> _Plan:
+        """The same without some."""
+        return self.among(self.everything() - spared) if spared else self
+
+    def everything(self) -> frozenset[str]:
+        """Whatever goes of tables and manifests."""
+        return frozenset(o.path for sweep in (*self.tables, *self.manifests) for o in sweep.remove)
+
+    def unnamed(self) -> frozenset[str]:
+        """Manifests whose next version somebody may have begun to write."""
+        return frozenset(sweep.path.rpartition("/")[2] for sweep in self.manifests if sweep.unnamed)
 
 
 def reclaim(
@@ -185,6 +228,8 @@ def reclaim(
         tuple(s.report() for s in plan.tables),
         tuple(s.report() for s in plan.manifests),
         len(plan.probes.remove),
+        sum(s.too_young for s in plan.tables),
+        int(grace.total_seconds()),
     )
 
 
@@ -238,29 +283,40 @@ def _settled(
     """Write down what goes, fence the branches, then look once more for what was named meanwhile: that stays."""
     place, going = store.place, plan.doomed()
     recorded = bool(marks.reclaimed or marks.leaving or len(before) > 1)
-    if not going and not recorded:
+    unnamed = plan.unnamed()
+    if not going and not recorded and not unnamed:
         return marks, plan
     stale = list(before) if recorded else []
     announced = write_record(place, store.ids.next(), _record(now, policy, before.values(), marks)) if recorded else None
-    number = doomed.announce(place, going, place.fence) if going else 0
-    if going:
-        _fence(store, number)
+    number = doomed.announce(place, going, place.fence) if going or unnamed else 0
+    if number:
+        _fence(store, number, None if going else unnamed)
     final = marks.together(_mark(store, policy, now, _folded(before.values())))
     if announced is not None and (final.reclaimed, final.leaving) != (marks.reclaimed, marks.leaving):
         write_record(place, store.ids.next(), _record(now, policy, before.values(), final))
         stale.append(announced)
     place.delete(stale)
     if final != marks:
-        plan = _plan(place, final, old).among(going)
+        plan = _plan(place, final, old).among(plan.everything())
+    plan = plan.without(_named_meanwhile(place, plan))
     if number and plan.doomed() != going:
         doomed.correct(place, number, plan.doomed())
     return final, plan
 
 
-def _fence(store: GraphStore, number: int) -> None:
-    """Put a fence into the head of every branch, also of those that are made meanwhile."""
+def _named_meanwhile(place: Place, plan: _Plan) -> frozenset[str]:
+    """Files of manifests that no version named, and one does now: it was published before the fence came."""
+    session = Session()
+    return frozenset(path for s in plan.manifests if s.unnamed for path in manifest_files(place, s.path, s.oldest, session))
+
+
+def _fence(store: GraphStore, number: int, only: frozenset[str] | None) -> None:
+    """Put a fence into the head of every branch, also of those that are made meanwhile; or of some.
+
+    Whoever stands before a swap on one of them loses it, and writes what it needs again.
+    """
     fenced = set[str]()
-    while refs := [ref for ref in store.refs() if ref.incarnation not in fenced]:
+    while refs := [r for r in store.refs() if r.incarnation not in fenced and (only is None or r.incarnation in only)]:
         for ref in refs:
             manifest = store.manifest(ref)
             with Turns(manifest.folder).turn():
@@ -291,11 +347,12 @@ def _table_sweeps(place: Place, marks: _Marks, old: _Old) -> Iterator[_Sweep]:
     for location, stored in _by_folder(o for folder in TABLE_FOLDERS for o in place.objects(folder)).items():
         states = marks.pins.get(location)
         needs = None if states is None else _needs(tables, location, list(states.values()), stored)
-        keep, remove = list[StoredObject](), list[StoredObject]()
+        keep, remove, too_young = list[StoredObject](), list[StoredObject](), 0
         for entry in stored:
-            stays = not old.holds(entry) or (needs is not None and (not _is_known(entry.path) or needs.cover(entry.path)))
-            (keep if stays else remove).append(entry)
-        yield _Sweep(location, tuple(remove), tuple(keep))
+            needed = needs is not None and (not _is_known(entry.path) or needs.cover(entry.path))
+            too_young += not needed and not old.holds(entry)
+            (keep if needed or not old.holds(entry) else remove).append(entry)
+        yield _Sweep(location, tuple(remove), tuple(keep), too_young=too_young)
 
 
 def _needs(tables: Tables, location: str, states: Sequence[TableState], stored: Sequence[StoredObject]) -> Needs:
@@ -332,7 +389,10 @@ def _manifest_sweeps(place: Place, marks: _Marks, young: float) -> Iterator[_Swe
         needed = frozenset[str]() if oldest is None else manifest_files(place, location, oldest, session)
         remove = [o for o in stored if o.modified < young and _is_known(o.path) and oldest is not None and o.path not in needed]
         gone = {o.path for o in remove}
-        yield _Sweep(location, tuple(remove), tuple(o for o in stored if o.path not in gone), Call.PRUNE_MANIFEST)
+        data = {o.path for o in remove if f"/{DATA}/" in o.path}
+        named = manifest_files(place, location, versions[0][0], session) if data else frozenset[str]()
+        keep = tuple(o for o in stored if o.path not in gone)
+        yield _Sweep(location, tuple(remove), keep, Call.PRUNE_MANIFEST, bool(data - named), oldest or 0)
 
 
 def _by_folder(stored: Iterable[StoredObject]) -> dict[str, list[StoredObject]]:

@@ -57,6 +57,7 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
                 "commits_removed": report.commits_reclaimed,
                 "files_removed": report.files_removed,
                 "bytes_removed": report.bytes_removed,
+                "reason": report.reason,
                 "datasets": datasets,
             }
         )
@@ -66,6 +67,8 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
             f"{verb} {report.commits_reclaimed} commits, {report.files_removed} files, {report.bytes_removed:,} bytes; "
             f"{report.commits_kept} commits stay"
         )
+        if report.reason is not None:
+            click.echo(f"nothing to remove: {report.reason}")
     if not confirmed:
         policy = [f"keep the newest {keep}" if keep else "", f"keep what was current within {older_than}" if older_than else ""]
         click.echo(f"policy: {', '.join(p for p in policy if p)}. Nothing was removed; give --confirm to do it.", err=True)
