@@ -57,6 +57,7 @@ from omnigraph.errors import (
     UsageError,
     ValidationError,
     VoidConstraint,
+    WouldEmpty,
 )
 from omnigraph.model.versions import __version__
 
@@ -133,6 +134,7 @@ __all__ = [
     "UsageError",
     "ValidationError",
     "VoidConstraint",
+    "WouldEmpty",
     "__version__",
     "init",
     "open",

@@ -199,6 +199,23 @@ class NotConfirmed(InputError):
     default_hint = "Nothing was done. Give --yes to consent."
 
 
+class WouldEmpty(NotConfirmed):
+    """An overwrite would leave a type without entities that has some, and nobody said that this is meant.
+
+    `types` has the name of each, with the number of entities that would go.
+    """
+
+    code = "would_empty"
+    default_hint = "Nothing was done. If it is meant, say so: allow_empty=True, --allow-empty."
+
+    def __init__(self, message: str, *, types: Mapping[str, int] | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.types = dict(types or {})
+
+    def to_dict(self) -> dict[str, object]:
+        return {**super().to_dict(), "types": self.types}
+
+
 class ParameterError(InputError):
     """A query parameter is missing or has the wrong type."""
 

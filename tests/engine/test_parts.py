@@ -56,11 +56,11 @@ def test_a_folder_of_parts_loads_back_to_an_equal_graph(
     target = tmp_path / "out"
     done = export_parts(graph.view(), graph.store.place, str(target), format_=format_, run=in_threads(2))
     assert done.entities == 60 + 55
-    told = json.loads((target / "export.json").read_text())
+    told = json.loads((target / "_export.json").read_text())
     assert told["commit"] == done.commit == graph.commits()[0].id
-    assert {f["name"] for f in told["files"]} == {p.name for p in target.iterdir()} - {"export.json"}
+    assert {f["name"] for f in told["files"]} == {p.name for p in target.iterdir()} - {"_export.json"}
     assert len(told["files"]) >= 4
-    (target / "export.json").unlink()
+    (target / "_export.json").unlink()
     with og.init(tmp_path / "copy", schema=SCHEMA, durability="os") as copy:
         copy.load(target, mode="append")
         assert exported(copy) == exported(graph)

@@ -65,7 +65,7 @@ def test_upkeep_by_tasks_is_upkeep(spark: SparkSession, tmp_path: Path) -> None:
     for format_ in ("parquet", "jsonl"):
         target = tmp_path / format_
         ogs.export(there, str(target), format=format_, spark=spark)
-        (target / "export.json").unlink()
+        (target / "_export.json").unlink()
         with og.init(tmp_path / f"copy-{format_}", schema=SCHEMA, durability="os") as copy:
             copy.load(target, mode="append")
             assert exported(copy) == exported(there)

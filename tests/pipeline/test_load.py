@@ -206,11 +206,15 @@ def test_object_stores(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
         sink = ogs.sink(there, "Pair", name="pairs")
         assert sink.write(frame.selectExpr("number + 10 as number", "tenant"), 0) is not None
         assert sink.write(frame, 0) is None
-        bad = f"s3://{BUCKET}/bad.jsonl"
+        bad = f"s3://{BUCKET}/bad"
         counted = [{"type": "Counted", "data": {"number": n}} for n in (7, "x")]
         client.put_object(Bucket=BUCKET, Key="night/a.jsonl", Body="".join(json.dumps(c) + "\n" for c in counted).encode())
-        assert load(there, f"s3://{BUCKET}/night", spark=spark, quarantine=bad).quarantined == 1
-        assert json.loads(client.get_object(Bucket=BUCKET, Key="bad.jsonl")["Body"].read())["line"] == 2
+        result = load(there, f"s3://{BUCKET}/night", spark=spark, quarantine=bad)
+        assert result.quarantined == 1
+        (written_down,) = client.list_objects_v2(Bucket=BUCKET, Prefix="bad/")["Contents"]
+        assert result.quarantine == f"s3://{BUCKET}/{written_down['Key']}"
+        told_of = json.loads(client.get_object(Bucket=BUCKET, Key=written_down["Key"])["Body"].read())
+        assert (told_of["line"], told_of["record"]) == (2, counted[1])
         assert ogs.export(there, f"s3://{BUCKET}/out", spark=spark).entities == sum(counts(there).values())
         assert counts(there) == counts(here) | {"Pair": 6, "Counted": 3}
 
@@ -245,19 +249,26 @@ def test_quarantine_loads_the_good_and_writes_the_bad_beside(spark: SparkSession
         {"edge": "Near", "from": "bad3", "to": "t0"},
     ]
     path = written(tmp_path / "mixed.jsonl", [*good, *bad])
-    result = load(g, path, spark=spark, mode="append", quarantine=tmp_path / "bad.jsonl")
+    result = load(g, path, spark=spark, mode="append", quarantine=tmp_path / "bad")
     clean.load(good, mode="append")
     assert comparable(g) == comparable(clean)
     assert result.quarantined == len(bad)
     assert last(g).operation == "load"
-    told = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
-    assert {t["line"] for t in told} == set(range(len(good) + 1, len(good) + len(bad) + 1))
-    assert {t["rule"] for t in told} == {"json", "range", "required", "endpoint", "cardinality", "unique"}
-    assert next(t for t in told if t["rule"] == "json")["record"] == "nonsense"
+    found = told(tmp_path / "bad")
+    assert [t["line"] for t in found] == list(range(len(good) + 1, len(good) + len(bad) + 1))
+    assert {v["rule"] for t in found for v in t["violations"]} == {
+        "json",
+        "range",
+        "required",
+        "endpoint",
+        "cardinality",
+        "unique",
+    }
+    assert [t["record"] for t in found] == bad
     assert g.verify(deep=True).problems == ()
     (tmp_path / "Pair.parquet").write_bytes(b"not parquet")
     with pytest.raises(og.ValidationError, match="cannot be read"):
-        load(g, tmp_path / "Pair.parquet", spark=spark, quarantine=tmp_path / "bad.jsonl")
+        load(g, tmp_path / "Pair.parquet", spark=spark, quarantine=tmp_path / "bad")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -268,11 +279,11 @@ def test_quarantine_of_every_form(spark: SparkSession, tmp_path: Path, form: str
     if form == "arrow":
         source = {name: spark.createDataFrame(table) for name, table in source.items()}
     engine: Any = "auto" if form == "arrow" else "spark"
-    result = g.load(source, engine=engine, quarantine=tmp_path / "bad.jsonl")
+    result = g.load(source, engine=engine, quarantine=tmp_path / "bad")
     clean.load({"Thing": THINGS, "Near": NEAR})
     assert comparable(g) == comparable(clean)
     assert (result.nodes_loaded, result.edges_loaded, result.quarantined) == ({"Thing": 8}, {"Near": 7}, 5)
-    check_report(told(tmp_path / "bad.jsonl"), form)
+    check_report(told(tmp_path / "bad"), form)
 
 
 def test_a_large_merge_marks_what_it_replaces_by_tasks(
@@ -324,7 +335,7 @@ def _missing_column(folder: Path) -> list[Path]:
 
 def _mixed_types(folder: Path) -> list[Path]:
     (folder / "Counted.csv").write_text("number\n" + "".join(f"{n if n % 10 else 'n/a'}\n" for n in range(1, 60)))
-    pq.write_table(pa.table({"name": ["a", "b"], "i32": ["1", "two"]}), folder / "Thing.parquet")
+    pq.write_table(pa.table({"name": ["a", "b"], "i32": [1.5, 2.5]}), folder / "Thing.parquet")
     lines = [{"type": "Plain", "data": {"note": n if n % 7 == 0 else str(n)}} for n in range(30)]
     return [folder / "Counted.csv", folder / "Thing.parquet", written(folder / "mixed.jsonl", lines)]
 

@@ -6,6 +6,8 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -69,11 +71,48 @@ def test_a_load_needs_a_mode_and_data(og: Call, people: Path, records: Path) -> 
 def test_what_is_wrong_is_put_aside_if_asked(og: Call, people: Path, records: Path, tmp_path: Path) -> None:
     with records.open("a") as file:
         file.write("nonsense\n")
-    aside = tmp_path / "aside.jsonl"
-    ran = og("load", people, "--data", records, "--mode", "merge", "--quarantine", aside)
-    assert ran.lines[-1] == f"quarantined: 1, see {aside}"
-    assert json.loads(aside.read_text())["record"] == "nonsense"
-    assert og("load", people, "--data", records, "--mode", "merge", "--quarantine", aside, "--json").json["quarantined"] == 1
+    aside = tmp_path / "aside"
+    load = ("load", people, "--data", records, "--mode", "merge", "--quarantine", aside)
+    ran = og(*load)
+    (put,) = aside.iterdir()
+    assert ran.lines[-1] == f"quarantined: 1, see {put}"
+    assert json.loads(put.read_text())["record"] == "nonsense"
+    again = og(*load, "--max-bad", "20%", "--json").json
+    assert (again["quarantined"], Path(again["quarantine"]).parent) == (1, aside)
+    for limit in ("0", "1%", "0.1"):
+        told = og(*load, "--max-bad", limit)
+        assert (told.code, "1 of 8 records are wrong" in told.err) == (1, True), told.err
+    assert og(*load, "--max-bad", "few").code == 2
+    assert len(list(aside.iterdir())) == 2
+
+
+def test_files_that_nobody_can_read_are_named_and_left_out_if_asked(og: Call, people: Path, records: Path) -> None:
+    folder = records.parent / "folder"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("x")
+    (folder / records.name).write_text(records.read_text())
+    told = og("load", people, "--data", folder, "--mode", "merge")
+    assert (told.code, "notes.txt" in told.err) == (2, True)
+    ran = og("load", people, "--data", folder, "--mode", "merge", "--skip-unknown")
+    assert ran.lines[-1] == f"skipped: {folder / 'notes.txt'}"
+
+
+def test_an_overwrite_that_would_empty_a_type_asks(og: Call, people: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "Company.csv").write_text("name\n")
+    (tmp_path / "WorksAt.csv").write_text("from,to\n")
+    load = ("load", people, "--data", tmp_path / "Company.csv", "--data", tmp_path / "WorksAt.csv", "--mode", "overwrite")
+    told = og(*load, "--json")
+    assert (told.code, told.json["code"], sorted(told.json["types"])) == (1, "would_empty", ["Company", "WorksAt"])
+    assert "--allow-empty" in og(*load).err
+    answers = iter(["no\n", "yes\n"])
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers)))
+    from omnigraph.errors import NotConfirmed, WouldEmpty
+    from omnigraph.surfaces.cli.consent import ask
+
+    with pytest.raises(NotConfirmed, match="not confirmed"):
+        ask(WouldEmpty("this would"), as_json=False)
+    ask(WouldEmpty("this would"), as_json=False)
+    assert og(*load, "--allow-empty").code == 0
 
 
 def test_everything_that_is_wrong_is_told_and_nothing_is_changed(og: Call, people: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ CHECKS: Final[dict[str, a.Check]] = {
     "limit": a.whole(),
     "lossy": a.one_of("round"),
     "master": a.text,
-    "max_bad": a.real(),
+    "max_bad": a.either("a number of records, or a share of them", a.whole(), a.real()),
     "max_bytes": a.whole(),
     "max_commits": a.whole(),
     "max_hops": a.whole(),

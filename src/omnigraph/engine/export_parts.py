@@ -1,9 +1,9 @@
 """A graph as a folder of files, written side by side: for graphs that are too large for one file, or for one machine.
 
-    out/Person.00000.parquet   Person.00001.parquet   Knows.00000.parquet   export.json
+    out/Person.00000.parquet   Person.00001.parquet   Knows.00000.parquet   _export.json
 
 Each file holds rows of one type, as JSON lines or as Parquet, in no particular order; the folder as a whole loads back to an
-equal graph (`g.load("out")`). The target is a folder or an address of an object store. `export.json` is written last: it names
+equal graph (`g.load("out")`). The target is a folder or an address of an object store. `_export.json` is written last: it names
 the commit and every file, and where it is missing the export did not end. Who writes a file is up to whoever runs the parts.
 """
 
@@ -33,7 +33,7 @@ from omnigraph.storage.work import PinnedTable, Run, cut
 FILE_ROWS: Final = 262_144
 """Rows per file: a file is made in memory."""
 
-DONE: Final = "export.json"
+DONE: Final = "_export.json"
 
 
 class ExportFormat(Enum):

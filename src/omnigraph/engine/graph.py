@@ -420,14 +420,19 @@ class Graph(PastMethods, LookingMethods):
         types: Mapping[str, str] | None = None,
         quarantine: str | os.PathLike[str] | None = None,
         lossy: Literal["round"] | None = None,
+        max_bad: float | None = None,
+        allow_empty: bool = False,
+        skip_unknown: bool = False,
     ) -> LoadResult:
         """Load files, frames or records as one commit. All that is wrong with them is reported, and then nothing is changed.
 
-        `source` is a path, a folder, a pattern or several (`.jsonl`, `.csv`, `.parquet`), a mapping of types to frames, rows or
-        paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it. Large files
-        and Spark's data frames are loaded by Spark, other things by this process, unless `engine` says who. With `quarantine`, a
-        path, rows that break a rule are left out and written down there, and the rest is loaded. A value that its type cannot
-        hold exactly is a violation; `lossy="round"` rounds such numbers and times.
+        `source` is a path, a folder, a pattern or several (`.jsonl`, `.csv`, `.parquet`, …), a mapping of types to frames, rows
+        or paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it. Of a
+        folder every file is loaded; what cannot be is named and refused, or left out with `skip_unknown`. Large files and Spark's
+        data frames are loaded by Spark, other things by this process, unless `engine` says who. With `quarantine`, a folder, rows
+        that break a rule are left out and written to a file there, and the rest is loaded, unless more than `max_bad` are wrong,
+        a number of rows or a share of them (`0.01`). An overwrite that would leave a type without entities needs `allow_empty`.
+        A value that its type cannot hold exactly is a violation; `lossy="round"` rounds such numbers and times.
         """
         self.store.require_writable()
         from omnigraph.engine.load.request import asked
@@ -443,6 +448,9 @@ class Graph(PastMethods, LookingMethods):
             actor=actor,
             message=message,
             quarantine=quarantine,
+            max_bad=max_bad,
+            allow_empty=allow_empty,
+            skip_unknown=skip_unknown,
             dialect=dialect,
             progress=progress,
             types=types,

@@ -30,13 +30,14 @@ from omnigraph.engine import arguments
 from omnigraph.engine.door import CHECKS, door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.headers import column_violations
+from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.portioned import run_portioned
 from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_batches, read_portion
 from omnigraph.engine.load.progress import Report, Stage, Told
 from omnigraph.engine.load.request import Request
 from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.runners import Runner
-from omnigraph.engine.load.sources import Format, Source
+from omnigraph.engine.load.sources import Source
 from omnigraph.engine.load.types import Type
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.violations import Violation
@@ -67,6 +68,9 @@ class Options(TypedDict, total=False):
     types: dict[str, str] | None
     quarantine: str | Path | None
     lossy: Literal["round"] | None
+    max_bad: float | None
+    allow_empty: bool
+    skip_unknown: bool
 
 
 _CHECKS: Final = arguments.one_of(*get_args(ChecksName))

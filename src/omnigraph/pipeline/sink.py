@@ -52,6 +52,7 @@ class Sink:
     branch: str
     actor: str | None
     external_blobs: ExternalBlobs
+    allow_empty: bool = False
     _graph: Graph | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
@@ -90,7 +91,15 @@ class Sink:
 
         message = f"stream {self.name}, batch {batch}"
         try:
-            done = self.graph.load(frames, mode=self.mode, branch=self.branch, actor=self.actor, message=message, engine=marked)
+            done = self.graph.load(
+                frames,
+                mode=self.mode,
+                branch=self.branch,
+                actor=self.actor,
+                message=message,
+                engine=marked,
+                allow_empty=self.allow_empty,
+            )
         except AlreadyExists:  # somebody else wrote the same batch a moment ago
             return None
         return done.commit
@@ -112,14 +121,16 @@ def sink(
     mode: Literal["merge", "append", "overwrite"] = "merge",
     branch: str = MAIN,
     actor: str | None = None,
+    allow_empty: bool = False,
 ) -> Sink:
     """What `foreachBatch` needs to write a stream into a graph exactly once.
 
     `types` is the type all rows have, or a function that makes frames by type of a batch; all of them are one commit. `name`
-    tells the stream from others on the same branch: keep it for as long as you keep the checkpoint, and no longer.
+    tells the stream from others on the same branch: keep it for as long as you keep the checkpoint, and no longer. With
+    `allow_empty`, a batch of an overwrite that has no rows leaves no entities; otherwise it is refused.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"a stream cannot be called `{name}`", hint="Use letters, digits, dot, dash and underscore.")
     graph.store.require_writable()
     place = graph.store.place
-    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, graph.external_blobs, graph)
+    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, graph.external_blobs, allow_empty, graph)

@@ -10,6 +10,7 @@
     pushdown    whether filters are looked at while reading         false
     mode        how rows are written: append or merge                append
     lossy       round: numbers and times that do not fit exactly    they are violations
+    allow_empty whether an overwrite may leave no entities           false
     actor, message                                                  what stands in the commit that is written
     storage.*   options of the object store                         –
 
@@ -68,7 +69,10 @@ _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 STORAGE_OPTION: Final = "storage."
 """How options begin that are meant for the object store."""
 
-_OPTIONS: Final = ("graph", "type", "branch", "at", "columns", "partitions", "pushdown", "mode", "lossy", "actor", "message")
+_OPTIONS: Final = (
+    *("graph", "type", "branch", "at", "columns", "partitions", "pushdown"),
+    *("mode", "lossy", "allow_empty", "actor", "message"),
+)
 _ID: Final = PropertyType(Scalar.STRING)
 
 

@@ -28,11 +28,12 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.collected import Mode
+from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.portioned import run_portioned
 from omnigraph.engine.load.portions import Cut, Portion, Work, read_batches
 from omnigraph.engine.load.progress import Told
 from omnigraph.engine.load.request import Request
-from omnigraph.engine.load.sources import Format, Input
+from omnigraph.engine.load.sources import Input
 from omnigraph.engine.view import View
 from omnigraph.errors import UsageError
 from omnigraph.pipeline.batches import gathered
@@ -65,6 +66,7 @@ class Writer(DataSourceArrowWriter):
     actor: str | None
     message: str | None
     lease: Held
+    allow_empty: bool = False
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Check and write the rows of a task."""
@@ -76,7 +78,7 @@ class Writer(DataSourceArrowWriter):
         """One commit of what all tasks wrote."""
         written = sorted((cast(Written, m) for m in messages if m is not None), key=lambda m: m.partition)
         input_ = Input(Format.DISTRIBUTED, None, None, self.type)
-        request = Request([input_], self.branch, self.mode, actor=self.actor, message=self.message)
+        request = Request([input_], self.branch, self.mode, actor=self.actor, message=self.message, allow_empty=self.allow_empty)
 
         def read(work: Work, request: Request, told: Told, lease: Held) -> tuple[list[Cut], list[Portion]]:
             return [Cut(input_)] * len(written), [m.portion for m in written]
@@ -111,4 +113,5 @@ def writer(
         options.get("actor"),
         options.get("message"),
         store.lease_for(LONGEST),
+        options.get("allow_empty", "false").lower() == "true",
     )

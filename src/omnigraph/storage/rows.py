@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import lance
 import numpy as np
@@ -201,6 +201,20 @@ def columns_of_written(table: Table, state: TableState, written: WrittenRows, co
     if handle is None:
         return pa.schema([table.schema.field(name) for name in columns]).empty_table()
     return read_pieces(handle, pieces(handle), columns)
+
+
+def chosen_of_written(table: Table, state: TableState, written: WrittenRows, chosen: Mask) -> Iterator[pa.RecordBatch]:
+    """Some of the rows that were written, blobs as bytes. Files that hold none of them are not read."""
+    at = 0
+    for fragment in written.fragments:
+        one = replace(written, fragments=(fragment,), rows=fragment.physical_rows, unsynced=(), unstored=None)
+        mask = chosen[at : at + one.rows]
+        at += one.rows
+        if mask.any():
+            seen = 0
+            for batch in rows_of_written(table, state, one):
+                yield batch.filter(pa.array(mask[seen : seen + batch.num_rows]))
+                seen += batch.num_rows
 
 
 def written_without(table: Table, state: TableState, written: WrittenRows, keep: Mask, schema: pa.Schema) -> WrittenRows:

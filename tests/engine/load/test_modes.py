@@ -90,7 +90,10 @@ def test_overwrite_leaves_other_types_alone(tmp_path: Path) -> None:
     assert counts(g) == {"Thing": 1, "Plain": 1, "Near": 1}
     g.load([thing("b"), near("y", "b")], mode="overwrite")
     assert [r["data"]["id"] for r in exported(g)] == ["y", "q", "b"]
-    g.load({"Near": [], "Thing": []}, mode="overwrite")
+    with pytest.raises(og.WouldEmpty, match="Thing without entities") as refused_:
+        g.load({"Near": [], "Thing": []}, mode="overwrite")
+    assert refused_.value.types == {"Near": 1, "Thing": 1}
+    g.load({"Near": [], "Thing": []}, mode="overwrite", allow_empty=True)
     assert counts(g) == {"Plain": 1}
 
 

@@ -259,7 +259,7 @@ def test_who_runs_a_load_follows_from_its_size(tmp_path: Path, monkeypatch: pyte
     path = written(tmp_path / "a.jsonl", ["{}"] * 100)
 
     def who(source: object, engine: str = "auto", dialect: Dialect = Dialect.STRICT) -> Engine:
-        return chosen_engine(engine, Request(inputs_of(source, view.catalog), "main", Mode.MERGE, dialect=dialect))
+        return chosen_engine(engine, Request(inputs_of(source, view.catalog).inputs, "main", Mode.MERGE, dialect=dialect))
 
     assert who(path) is Engine.LOCAL
     assert who(path, "spark") is Engine.SPARK

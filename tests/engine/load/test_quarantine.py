@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -69,69 +75,174 @@ def frames() -> dict[str, pa.Table]:
     return {"Thing": pa.Table.from_pylist(mixed(THINGS, WRONG_THINGS)), "Near": pa.Table.from_pylist(mixed(NEAR, WRONG_NEAR))}
 
 
+def records() -> list[dict[str, Any]]:
+    nodes: list[dict[str, Any]] = [{"type": "Thing", "data": row} for row in mixed(THINGS, WRONG_THINGS)]
+    return nodes + [
+        {"edge": "Near", "from": row["from"], "to": row["to"], "data": {"weight": row["weight"]}}
+        for row in mixed(NEAR, WRONG_NEAR)
+    ]
+
+
 FORMS: dict[str, Callable[[Path], Any]] = {
     "jsonl": json_lines,
     "csv": csv_files,
     "parquet": parquet_files,
     "arrow": lambda _: frames(),
+    "readers": lambda _: {name: table.to_reader(max_chunksize=3) for name, table in frames().items()},
+    "pandas": lambda _: {name: pd.DataFrame(table.to_pylist()) for name, table in frames().items()},
+    "polars": lambda _: {name: pl.DataFrame(table.to_pylist()) for name, table in frames().items()},
     "rows": lambda _: {"Thing": mixed(THINGS, WRONG_THINGS), "Near": mixed(NEAR, WRONG_NEAR)},
+    "generators": lambda _: {"Thing": iter(mixed(THINGS, WRONG_THINGS)), "Near": iter(mixed(NEAR, WRONG_NEAR))},
+    "records": lambda _: iter(records()),
+    "stream": lambda _: io.BytesIO("".join(json.dumps(r) + "\n" for r in records()).encode()),
 }
 
 
 def told(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """What all loads wrote down in a folder."""
+    return [json.loads(line) for file in sorted(path.glob("*.jsonl")) for line in file.read_text().splitlines()]
 
 
 def check_report(report: list[dict[str, Any]], form: str) -> None:
-    """Every wrong row is told of once, with its line and, if it stands in a file, with the record itself."""
-    assert sorted((t["type"], t["rule"], str(t["value"] if t["rule"] == "endpoint" else t["entity"])) for t in report) == sorted(
+    """Every wrong row is told of once, with its place, with what is wrong, and whole."""
+    why = [v for t in report for v in t["violations"]]
+    assert sorted((v["type"], v["rule"], str(v["value"] if v["rule"] == "endpoint" else v["entity"])) for v in why) == sorted(
         RULES
     )
     header, longer = form == "csv", 1 if form == "csv" else 0  # a value over two lines moves those below it
-    lines = {
-        ("Thing", 4 + header),
-        ("Thing", 5 + header + longer),
-        ("Thing", 6 + header + longer),
-        ("Near", 4 + header),
-        ("Near", 5 + header),
-    }
-    assert {(t["type"], t["line"]) for t in report} == lines
-    records = {str(t["entity"]): t.get("record") for t in report if t["type"] == "Thing"}
-    match form:
-        case "jsonl":
-            assert {name: json.loads(str(text))["data"] for name, text in records.items()} == {t["name"]: t for t in WRONG_THINGS}
-        case "csv":
-            assert records["big"] == 'big,1000,50,"over\ntwo lines"'
-        case "parquet":
-            assert records == {t["name"]: t for t in WRONG_THINGS}
-        case _:
-            assert set(records.values()) == {None}
+    edges = 4 + header + (11 if form in ("records", "stream") else 0)  # which are counted on in one input
+    assert sorted(t["line"] for t in report) == sorted([4 + header, 5 + header + longer, 6 + header + longer, edges, edges + 1])
+    things = [_without_id(t["record"]["data"]) for t in report if t["record"].get("type") == "Thing"]
+    near = [t["record"] for t in report if t["record"].get("edge") == "Near"]
+    assert things == WRONG_THINGS
+    assert [(e["from"], e["to"], e["data"]["weight"]) for e in near] == [(e["from"], e["to"], e["weight"]) for e in WRONG_NEAR]
+    assert not any("id" in e["data"] for e in near)
+
+
+def _without_id(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != "id" and value is not None}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_right_rows_are_loaded_and_the_wrong_ones_written_down(tmp_path: Path, form: str) -> None:
     g, clean = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
-    result = g.load(FORMS[form](tmp_path), quarantine=tmp_path / "bad.jsonl")
+    result = g.load(FORMS[form](tmp_path), quarantine=tmp_path / "bad")
     clean.load({"Thing": THINGS, "Near": NEAR})
     assert comparable(g) == comparable(clean)
     assert result.quarantined == len(RULES)
     assert (result.nodes_loaded, result.edges_loaded) == ({"Thing": 8}, {"Near": 7})
-    check_report(told(tmp_path / "bad.jsonl"), form)
+    assert result.quarantine == str(next((tmp_path / "bad").iterdir()))
+    check_report(told(tmp_path / "bad"), form)
     assert g.verify(deep=True).ok
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_left_out_loads_when_it_is_mended(tmp_path: Path, form: str) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    result = g.load(FORMS[form](tmp_path), quarantine=tmp_path / "bad")
+    assert result.quarantine is not None
+    mended = [json.loads(line)["record"] for line in Path(result.quarantine).read_text().splitlines()]
+    for record in mended:
+        data = record["data"]
+        if record.get("type") == "Thing":
+            data["i32"], data["i64"] = 7, data["i64"] + 100
+            data["name"] = data.pop("id", None) or data["name"]
+            data["name"] += "!" if data["name"] == "t1" else ""
+        elif record["from"] == "nobody":
+            record["from"] = "shared"
+    assert g.load(mended, mode="append").rows == len(RULES)
+    assert counts(g) == {"Thing": 11, "Near": 9}
+
+
+def test_later_loads_write_beside_what_earlier_ones_wrote(tmp_path: Path) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    for name in ("five", "six"):
+        (tmp_path / "Counted.csv").write_text(f"number\n1\n{name}\n")
+        g.load(tmp_path / "Counted.csv", quarantine=tmp_path / "bad")
+    assert [t["record"]["data"]["number"] for t in told(tmp_path / "bad")] == ["five", "six"]
+    assert len(list((tmp_path / "bad").iterdir())) == 2
 
 
 def test_rows_of_csv_with_another_number_of_cells_are_left_out_too(tmp_path: Path) -> None:
     (tmp_path / "Counted.csv").write_text("number\n1\n2,3\n4\nfive\n")
     g = graph(tmp_path, EVERYTHING)
-    result = g.load(tmp_path / "Counted.csv", quarantine=tmp_path / "bad.jsonl")
+    result = g.load(tmp_path / "Counted.csv", quarantine=tmp_path / "bad")
     assert (counts(g), result.quarantined) == ({"Counted": 2}, 2)
-    assert [(t["rule"], t["line"], t["record"]) for t in told(tmp_path / "bad.jsonl")] == [("csv", 3, "2,3"), ("type", 5, "five")]
+    assert [(t["violations"][0]["rule"], t["line"], t["record"]) for t in told(tmp_path / "bad")] == [
+        ("csv", 3, "2,3"),
+        ("type", 5, {"type": "Counted", "data": {"number": "five"}}),
+    ]
 
 
-def test_with_nothing_wrong_the_file_is_empty(tmp_path: Path) -> None:
+def test_cells_keep_their_kind_and_what_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "Thing.csv").write_text(
+        'name,text,i32,f64,flag,day,words\na,"",1000,0.5,true,2024-05-01,"[""x""]"\nb,,1000,,,,\nc,,1,,,,\n'
+    )
+    graph(tmp_path, EVERYTHING).load(tmp_path / "Thing.csv", quarantine=tmp_path / "bad")
+    first, second = (t["record"]["data"] for t in told(tmp_path / "bad"))
+    assert first == {"name": "a", "text": "", "i32": 1000, "f64": 0.5, "flag": True, "day": "2024-05-01", "words": ["x"]}
+    assert second == {"name": "b", "text": None, "i32": 1000, "f64": None, "flag": None, "day": None, "words": None}
+
+
+def test_every_edge_that_is_one_too_many_is_written_down(tmp_path: Path) -> None:
     g = graph(tmp_path, EVERYTHING)
-    assert g.load({"Thing": THINGS}, quarantine=str(tmp_path / "bad.jsonl")).quarantined == 0
-    assert (tmp_path / "bad.jsonl").read_text() == ""
+    things, plain = [{"name": "a"}, {"name": "b"}], [{"id": f"p{n}", "note": "x"} for n in range(5)]
+    owns = [{"from": "a", "to": f"p{n}"} for n in range(5)] + [{"from": "b", "to": "p0"}]
+    result = g.load({"Thing": things, "Plain": plain, "Owns": owns}, quarantine=tmp_path / "bad")
+    assert (result.edges_loaded, result.quarantined) == ({"Owns": 2}, 4)
+    assert [(t["line"], t["record"]["to"]) for t in told(tmp_path / "bad")] == [(n + 1, f"p{n}") for n in range(1, 5)]
+
+
+def test_a_row_with_two_mistakes_is_written_down_once(tmp_path: Path) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    result = g.load({"Thing": [{"name": "a", "i32": 1000, "text": "no!"}, {"name": "b"}]}, quarantine=tmp_path / "bad")
+    (found,) = told(tmp_path / "bad")
+    assert result.quarantined == 1
+    assert {v["rule"] for v in found["violations"]} == {"range", "check"}
+
+
+def test_with_nothing_wrong_there_is_no_file(tmp_path: Path) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    result = g.load({"Thing": THINGS}, quarantine=str(tmp_path / "bad"))
+    assert (result.quarantined, result.quarantine) == (0, None)
+    assert not (tmp_path / "bad").exists()
+
+
+@pytest.mark.parametrize(
+    ("max_bad", "fits"), [(3, True), (2, False), (0, False), (0.3, True), (0.29, False), (0.0, False), (1.0, True)]
+)
+def test_a_limit_for_what_is_wrong(tmp_path: Path, max_bad: float, fits: bool) -> None:
+    rows = [{"number": n} for n in range(7)] + [{"number": "x"}] * 3
+    g = graph(tmp_path, EVERYTHING)
+    if fits:
+        assert g.load({"Counted": rows}, quarantine=tmp_path / "bad", max_bad=max_bad).quarantined == 3
+        return
+    with pytest.raises(og.ValidationError, match="3 of 10 records are wrong, and at most") as raised:
+        g.load({"Counted": rows}, quarantine=tmp_path / "bad", max_bad=max_bad)
+    assert len(raised.value.violations) == 3
+    assert counts(g) == {}
+    assert not (tmp_path / "bad").exists()
+
+
+def test_a_load_of_which_all_is_wrong_fails(tmp_path: Path) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    g.load({"Counted": [{"number": 1}]})
+    for mode in ("merge", "overwrite"):
+        with pytest.raises(og.ValidationError, match="2 of 2 records are wrong"):
+            g.load({"Counted": [{"number": "x"}] * 2}, quarantine=tmp_path / "bad", mode=mode)
+    with pytest.raises(og.WouldEmpty):
+        g.load({"Counted": [{"number": "x"}], "Plain": [{"note": "y"}]}, quarantine=tmp_path / "bad", mode="overwrite")
+    assert counts(g) == {"Counted": 1}
+    assert not (tmp_path / "bad").exists()
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, -0.1, True, "1%", float("nan")])
+def test_limits_that_are_none(tmp_path: Path, given: Any) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    with pytest.raises(og.GraphError, match="max_bad"):
+        g.load({"Thing": THINGS}, quarantine=tmp_path / "bad", max_bad=given)
+    with pytest.raises(og.UsageError, match="quarantine"):
+        g.load({"Thing": THINGS}, max_bad=1)
 
 
 def test_what_leaving_out_rows_cannot_mend_is_refused_as_ever(tmp_path: Path) -> None:
@@ -139,21 +250,51 @@ def test_what_leaving_out_rows_cannot_mend_is_refused_as_ever(tmp_path: Path) ->
     (tmp_path / "Thing.csv").write_text("text\nx\n")
     (tmp_path / "Pair.parquet").write_bytes(b"nothing of the kind")
     for name, rule in (("Thing.csv", "required"), ("Pair.parquet", "file")):
-        assert {v.rule for v in refused(g, tmp_path / name, quarantine=tmp_path / "bad.jsonl")} == {rule}
-    assert not (tmp_path / "bad.jsonl").exists()
+        assert {v.rule for v in refused(g, tmp_path / name, quarantine=tmp_path / "bad")} == {rule}
+    many = pa.table({"name": [f"t{n}" for n in range(200_000)], "i32": ["x"] * 200_000})
+    (found,) = refused(g, {"Thing": many}, quarantine=tmp_path / "bad")
+    assert (found.rule, found.property, found.line) == ("type", "i32", None)
+    assert not (tmp_path / "bad").exists()
 
 
 def test_where_it_cannot_be_written_is_said_before_any_work(tmp_path: Path) -> None:
     g = graph(tmp_path, EVERYTHING)
-    path = written(tmp_path / "a.jsonl", [{"type": "Plain", "data": {"note": "x"}}])
+    (tmp_path / "in").mkdir()
+    path = written(tmp_path / "in" / "a.jsonl", [{"type": "Plain", "data": {"note": "x"}}])
     before = path.read_text()
-    with pytest.raises(og.UsageError, match="would be overwritten"):
+    with pytest.raises(og.UsageError, match="is a file"):
         g.load(path, quarantine=str(path))
-    with pytest.raises(og.UsageError, match="is a folder"):
-        g.load(path, quarantine=tmp_path)
+    with pytest.raises(og.UsageError, match="would be loaded next time"):
+        g.load(tmp_path / "in", quarantine=tmp_path / "in" / "bad")
     with pytest.raises(og.NotFound, match="no folder"):
-        g.load(path, quarantine=tmp_path / "nowhere" / "bad.jsonl")
+        g.load(path, quarantine=tmp_path / "nowhere" / "bad")
     with pytest.raises(og.UsageError, match="strict dialect"):
-        g.load(path, dialect="compatible", quarantine=tmp_path / "bad.jsonl")
+        g.load(path, dialect="compatible", quarantine=tmp_path / "bad")
     assert path.read_text() == before
     assert counts(g) == {}
+
+
+KILLED = """
+import os, signal, sys
+from unittest.mock import patch
+import omnigraph as og
+from omnigraph.engine.load import portioned
+from omnigraph.engine.load.aside import Aside
+
+folder, step = sys.argv[1:]
+with patch.object(portioned if step == "publish" else Aside, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL)):
+    og.open(f"{folder}/graph-0").load({"Counted": [{"number": 1}, {"number": "x"}]}, quarantine=f"{folder}/bad")
+"""
+
+
+@pytest.mark.parametrize("step", ["publish", "give_name"])
+def test_a_load_that_is_killed_claims_nothing_and_forgets_nothing(tmp_path: Path, step: str) -> None:
+    graph(tmp_path, EVERYTHING).close()
+    died = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), step], timeout=60, check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert told(tmp_path / "bad") == []
+    g = og.open(tmp_path / "graph-0")
+    committed = step == "give_name"
+    assert counts(g) == ({"Counted": 1} if committed else {})
+    g.load({"Counted": [{"number": 5}]}, quarantine=tmp_path / "bad")
+    assert len(told(tmp_path / "bad")) == committed

@@ -37,7 +37,7 @@ def test_tasks_can_be_sent_to_other_processes(tmp_path: Path) -> None:
     records = [{"type": "Thing", "data": {"name": f"t{n}", "i32": n}} for n in range(300)]
     written(tmp_path / "a.jsonl", [*records, "nonsense", {"edge": "Near", "from": "t1", "to": "t2"}])
     (tmp_path / "Plain.csv").write_text("note\nx\n")
-    inputs = inputs_of([tmp_path / "a.jsonl", tmp_path / "Plain.csv"], TYPES.catalog)
+    inputs = inputs_of([tmp_path / "a.jsonl", tmp_path / "Plain.csv"], TYPES.catalog).inputs
     here = [task for i in inputs for task in tasks_of(i, TYPES)]
     with get_context("spawn").Pool(1) as pool:
         there = [pickle.loads(p) for p in pool.map(_do, [pickle.dumps(task) for task in here])]
@@ -56,7 +56,7 @@ def test_small_chunks_and_many_workers_give_the_same_graph(tmp_path: Path, size:
     cut = lambda stream, name: lines.chunks(stream, name, size=size)  # noqa: E731
     with patch("omnigraph.engine.load.tasks.chunks", cut):
         view = g.view()
-        runner.run(g.workspace, view, Request(inputs_of(path, view.catalog), "main", Mode.MERGE, workers=4))
+        runner.run(g.workspace, view, Request(inputs_of(path, view.catalog).inputs, "main", Mode.MERGE, workers=4))
     found = g.query("query q() { match { $p: Plain } return { $p.note as note } }").rows
     assert sorted(int(str(row["note"])) for row in found) == list(range(10, 100))
 

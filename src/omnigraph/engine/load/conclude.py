@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.load.collected import Mode, duplicates, kept
-from omnigraph.engine.load.files import csv_report
+from omnigraph.engine.load.files import CELL_COUNT, csv_report
 from omnigraph.engine.load.progress import Stage, Told
 from omnigraph.engine.load.request import Request
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.sources import Format, Input
+from omnigraph.engine.load.sources import CELLS, Input
 from omnigraph.engine.load.types import Types, label
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
@@ -19,6 +19,7 @@ from omnigraph.engine.write.commit import Intent, SetRules, commit
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.errors import WouldEmpty
 from omnigraph.storage.rows import written_without
 
 
@@ -33,6 +34,22 @@ class Reading:
     """Labels of types of which rows were left out."""
     rows: int = 0
     bytes: int = 0
+    _of_all: set[tuple[str | None, str]] = field(default_factory=set)
+
+    def add(self, violations: Iterable[Violation]) -> None:
+        """More violations. What is wrong with a column or a file is told by everybody who reads a part of it, and kept once."""
+        for violation in violations:
+            if violation.line is None and violation.rule != CELL_COUNT:
+                said = (violation.file, violation.message)
+                if said in self._of_all:
+                    continue
+                self._of_all.add(said)
+            self.violations.append(violation)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether a column or a file is wrong: then no row of it was read, and rules about sets of rows have nothing to say."""
+        return bool(self._of_all)
 
     def tell(self, told: Told, stage: Stage) -> None:
         """Say where the load is."""
@@ -66,8 +83,21 @@ def without_repeats(delta: Delta, mode: Mode, reading: Reading, view: View, type
 
 def validate(reading: Reading, changes: ChangeSet, view: View, request: Request, set_rules: SetRules) -> None:
     """Refuse the load if anything is wrong with it."""
-    found = [v for v in set_rules(changes, view) if not reading.is_excused(v, view)]
+    if not reading.violations:
+        require_entities(changes, view, request)
+    found = [] if reading.is_hopeless else [v for v in set_rules(changes, view) if not reading.is_excused(v, view)]
     refuse_all(reading.violations + found, request.inputs)
+
+
+def require_entities(changes: ChangeSet, view: View, request: Request) -> None:
+    """Refuse an overwrite that would leave a type without entities that has some, unless that is meant."""
+    if request.mode is not Mode.OVERWRITE or request.allow_empty:
+        return
+    there = {d.type.name: view.snapshot.tables[d.key].rows for d in changes if not d.rows.num_rows}
+    gone = {name: count for name, count in there.items() if count}
+    if gone:
+        told = ", ".join(f"{name} without entities (it has {count:,})" for name, count in gone.items())
+        raise WouldEmpty(f"this overwrite would leave {told}", types=gone)
 
 
 def refuse_all(violations: list[Violation], inputs: Sequence[Input]) -> None:
@@ -79,7 +109,7 @@ def refuse_all(violations: list[Violation], inputs: Sequence[Input]) -> None:
 def in_order_of(violations: list[Violation], inputs: Sequence[Input]) -> list[Violation]:
     """Violations with their lines, in the order of inputs and lines."""
     for input_ in inputs:
-        if input_.format is Format.CSV:
+        if input_.format in CELLS:
             violations = csv_report(input_, violations)
     order = {i.name: at for at, i in enumerate(inputs)}
     last = len(order)
@@ -94,7 +124,6 @@ def publish(
     reading: Reading,
     told: Told,
     set_rules: SetRules = set_violations,
-    quarantined: int = 0,
 ) -> LoadResult:
     """Make a validated change a commit, on a branch that is made first if that was asked for."""
     reading.tell(told, Stage.PUBLISH)
@@ -114,7 +143,7 @@ def publish(
         made,
         request.actor,
         told.seconds,
-        quarantined,
+        skipped=request.skipped,
     )
 
 

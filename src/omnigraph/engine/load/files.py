@@ -1,29 +1,125 @@
-"""Files of columns, read: CSV and Parquet into batches, and where in a file of CSV a row stands."""
+"""Files of columns, read: CSV, Parquet and Arrow into batches, and where in a file of CSV a row stands.
+
+Every reader gives at least one batch, so that columns are known where there is no row. Columns that folders are called after
+(`country=de`) stand at the end of each.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Final
+from threading import Lock
+from typing import IO, TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from omnigraph.engine.load.sources import Input
+from omnigraph.engine.load.columns import UNCERTAIN, from_cells
+from omnigraph.engine.load.content import Text, Unfit, mismatch, peeked
+from omnigraph.engine.load.naming import Format
+from omnigraph.engine.load.sources import BATCH_ROWS, CELLS, Input, arrow_batches
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.limits import MAX_LINE_BYTES
+from omnigraph.model.types import PropertyType, Scalar
 
-BATCH_ROWS: Final = 65_536
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+CELL_COUNT: Final = "csv"
+"""The rule that a row has as many cells as the header."""
+
+_BLOCK: Final = 4 << 20
+_TEXT_BLOCK: Final = 1 << 16
+
+
+def batches_of(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
+    """The rows of a file. Rows of CSV with too few or too many cells are told of and left out."""
+    match input_.format:
+        case Format.PARQUET:
+            yield from parquet_batches(input_)
+        case Format.IPC:
+            yield from ipc_batches(input_)
+        case _:
+            yield from csv_batches(input_, on_bad_row)
+
+
+def schema_of(input_: Input) -> pa.Schema:
+    """The columns of a file, without those of its folders."""
+    match input_.format:
+        case Format.PARQUET:
+            with _explained(input_, "a Parquet file"), pq.ParquetFile(input_.for_arrow) as file:
+                return file.schema_arrow
+        case Format.IPC:
+            with _ipc(input_) as reader:
+                return reader.schema
+        case _:
+            return pa.schema([(name, pa.string()) for name in _header(input_)[0]])
+
+
+# ── Parquet and Arrow ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def parquet_batches(input_: Input, groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a Parquet file, or of some of its row groups."""
-    with pq.ParquetFile(input_.for_arrow) as file:
-        yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=None if groups is None else list(groups))
+    with _explained(input_, "a Parquet file"), pq.ParquetFile(input_.for_arrow) as file:
+        chosen = None if groups is None else list(groups)
+        schema, given = file.schema_arrow, False
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=chosen):
+            given = True
+            yield with_columns(input_, batch)
+        if not given:
+            yield with_columns(input_, _empty(schema))
+
+
+def ipc_batches(input_: Input) -> Iterator[pa.RecordBatch]:
+    """The rows of a file of Arrow, with or without its index of batches."""
+    with _ipc(input_) as reader:
+        given = False
+        for batch in arrow_batches(reader):
+            given = True
+            yield with_columns(input_, batch)
+        if not given:
+            yield with_columns(input_, _empty(reader.schema))
+
+
+@contextmanager
+def _ipc(input_: Input) -> Iterator[pa.RecordBatchReader]:
+    with _explained(input_, "an Arrow file"), pa.input_stream(input_.for_arrow, compression=None) as source:
+        head = peeked(source)
+        source.seek(0)
+        if mismatch(head, "an Arrow file") is None:
+            file = pa.ipc.open_file(source)
+            batches = (file.get_batch(n) for n in range(file.num_record_batches))
+            yield pa.RecordBatchReader.from_batches(file.schema, batches)
+        else:
+            yield pa.ipc.open_stream(source)
+
+
+@contextmanager
+def _explained(input_: Input, expected: str) -> Iterator[None]:
+    """Say of a file that cannot be read what it is instead, if it is something else."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        with input_.opened() as stream:
+            told = mismatch(peeked(stream), expected)
+        stream_of_arrow = expected == "an Arrow file" and told is not None and "a stream of Arrow" in told
+        if told is None or stream_of_arrow or isinstance(error, Unfit):
+            raise
+        raise Unfit(told) from error
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+# ── CSV ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
@@ -33,56 +129,159 @@ def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator
         on_bad_row(row)
         return "skip"
 
-    read = pcsv.ReadOptions(use_threads=False, block_size=4 << 20)
-    silent = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=_skip)
-    with pcsv.open_csv(input_.for_arrow, read_options=read, parse_options=silent) as first:
-        names = first.schema.names
+    names, rows = _header(input_)
     convert = pcsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    parse = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=bad)
-    with pcsv.open_csv(input_.for_arrow, read_options=read, parse_options=parse, convert_options=convert) as reader:
-        yield from reader
+    parse = pcsv.ParseOptions(delimiter=input_.separator, newlines_in_values=True, invalid_row_handler=bad)
+    read = pcsv.ReadOptions(use_threads=False, block_size=_BLOCK)
+    given = False
+    if rows:
+        with (
+            input_.streamed() as source,
+            pcsv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert) as reader,
+        ):
+            for batch in reader:
+                given = True
+                yield with_columns(input_, batch)
+    if not given:
+        yield with_columns(input_, _empty(pa.schema([(name, pa.string()) for name in names])))
 
 
-def _skip(_: object) -> str:
-    return "skip"
+def _header(input_: Input) -> tuple[list[str], bool]:
+    """The names of columns, and whether anything comes after them."""
+    with text_of(input_) as file:
+        try:
+            names = next((cells for cells in csv.reader(file, delimiter=input_.separator) if cells), None)
+        except csv.Error as error:
+            raise Unfit(f"its header cannot be read: {error}") from error
+        if names is None:
+            raise Unfit("it is empty: there is not even a header")
+        return names, any(line.strip("\r\n") for line in file)
 
 
-UNREADABLE_TEXT: Final = (OSError, EOFError, zlib.error, csv.Error)
+UNREADABLE_TEXT: Final = (OSError, EOFError, csv.Error, pa.ArrowException)
 """What goes wrong when a CSV file is read as text."""
 
 
 def text_of(input_: Input) -> io.TextIOWrapper:
     """A CSV file as text, as Python's own reader wants it."""
-    return io.TextIOWrapper(io.BufferedReader(input_.opened()), newline="", encoding="utf-8", errors="replace")  # type: ignore[type-var]
+    return io.TextIOWrapper(io.BufferedReader(_Raw(input_.opened()), _TEXT_BLOCK), newline="", encoding="utf-8", errors="replace")
+
+
+class _Raw(io.RawIOBase):
+    """Bytes of a text as a stream of Python's own."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._text, self._left = stream, Text(stream), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        target = memoryview(buffer).cast("B")
+        data = self._left or self._text.read(len(target))
+        target[: len(data)], self._left = data[: len(target)], data[len(target) :]
+        return min(len(data), len(target))
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+@contextmanager
+def records_of(input_: Input) -> Iterator[tuple[Iterator[tuple[int, list[str]]], list[str]]]:
+    """Records of a CSV file, each with the line it begins at, and the text of the last one, a line each."""
+    with _LIMIT:
+        before = csv.field_size_limit(MAX_LINE_BYTES)  # of the whole process
+        try:
+            with text_of(input_) as file:
+                read = list[str]()
+                yield _numbered(csv.reader(_noted(file, read), delimiter=input_.separator), read), read
+        finally:
+            csv.field_size_limit(before)
+
+
+_LIMIT: Final = Lock()
+
+
+def _numbered(reader: Any, read: list[str]) -> Iterator[tuple[int, list[str]]]:
+    begins = 1
+    for cells in reader:
+        yield begins, cells
+        read.clear()
+        begins = reader.line_num + 1
+
+
+def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
+    for line in lines:
+        notes.append(line)
+        yield line
 
 
 def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
     """Violations of a CSV file with their lines: until then only rows are counted, and not those with too many or few cells."""
     mine = [v for v in violations if v.file == input_.name]
     wanted = {v.line for v in mine if v.line is not None}
-    if not wanted and all(v.rule != "csv" for v in mine):
+    if not wanted and all(v.rule != CELL_COUNT for v in mine):
         return violations
     lines, broken = dict[int, int](), list[Violation]()
     # A file that cannot be read to its end has a violation that says so, and only what comes before has a line.
-    with suppress(*UNREADABLE_TEXT), text_of(input_) as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
-        row, begins = 0, reader.line_num + 1
-        for cells in reader:
+    with suppress(*UNREADABLE_TEXT), records_of(input_) as (records, _):
+        full = ((begins, cells) for begins, cells in records if cells)
+        header, row = next(full, (0, []))[1], 0
+        for begins, cells in full:
             if len(cells) == len(header):
                 row += 1
                 if row in wanted:
                     lines[row] = begins
-            elif cells:
+            else:
                 message = f"the header has {len(header)} columns, this row {len(cells)}"
                 type_ = "" if input_.type is None else input_.type.name
-                broken.append(Violation("csv", type_, message, file=input_.name, line=begins))
-            begins = reader.line_num + 1
+                broken.append(Violation(CELL_COUNT, type_, message, file=input_.name, line=begins))
     others = [v for v in violations if v.file != input_.name]
-    told = [v if v.line is None else replace(v, line=lines.get(v.line)) for v in mine if v.rule != "csv"]
+    told = [v if v.line is None else replace(v, line=lines.get(v.line)) for v in mine if v.rule != CELL_COUNT]
     return [*others, *told, *broken]
+
+
+# ── folders ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def with_columns(input_: Input, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows with the columns that folders are called after."""
+    for name, text in input_.columns:
+        one = _cell(input_, name, text)
+        column = one.take(pa.array(np.zeros(batch.num_rows, np.int32)))
+        batch = pa.RecordBatch.from_arrays(
+            [*batch.columns, column], schema=pa.schema([*batch.schema, pa.field(name, column.type)])
+        )
+    return batch
+
+
+def column_misfits(input_: Input) -> Iterator[Violation]:
+    """Values in the names of folders that do not fit their properties."""
+    assert input_.type is not None
+    for name, text in input_.columns:
+        prop = input_.type.properties.get(name)
+        if prop is not None and text is not None and input_.format not in CELLS and _typed(prop.type, text) is None:
+            message = f"{input_.type.name}.{name} is {json.dumps(text)[:80]} in the name of a folder, not {prop.type}"
+            yield Violation("type", input_.type.name, message, name, value=text, file=input_.name)
+
+
+def _cell(input_: Input, name: str, text: str | None) -> pa.Array:
+    """One value as a column: as text where everything is, of the type of its property elsewhere, if it fits that."""
+    prop = None if input_.type is None or input_.format in CELLS else input_.type.properties.get(name)
+    typed = None if prop is None or text is None else _typed(prop.type, text)
+    return pa.array([text], pa.string()) if typed is None else typed
+
+
+def _typed(type_: PropertyType, text: str) -> pa.Array | None:
+    if type_.is_list or type_.is_vector or type_.scalar is Scalar.BLOB:
+        return None
+    try:
+        return from_cells(type_, pa.array([text], pa.string()), lossy=False)
+    except UNCERTAIN:
+        return None

@@ -1,13 +1,22 @@
-"""The columns that rows of a type may have, checked before any row is looked at."""
+"""The columns that rows of a type may have: which there are, and whether what they hold can be what is wanted at all.
+
+A column whose every value is of a kind that its property never takes is one mistake, however many rows it has. Kinds are those of
+Arrow; in CSV all is text. Whether a value of a kind that may do does so is for the conversion of values to say.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Final
+
+import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.load.types import Type
 from omnigraph.engine.write.violations import Violation
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.types import PropertyType, Scalar
 
 ENDS: Final = {"src": ("from", "src"), "dst": ("to", "dst")}
 """How the ends of an edge are spelt in columns."""
@@ -23,6 +32,8 @@ def column_violations(type_: Type, names: list[str], file: str | None) -> list[V
             found.append(Violation("record", type_.name, message, name, file=file))
         elif name not in known:
             hint = did_you_mean(name, known)
+            if len(names) == 1 and (mark := next((m for m in ";\t|" if m in name), None)):
+                hint = f"cells are separated by commas, not by {json.dumps(mark)}"
             message = f"{type_.name} has no property `{name}`" + (f": {hint}" if hint else "")
             found.append(Violation("unknown_property", type_.name, message, name, file=file))
     for name, prop in type_.properties.items():
@@ -35,3 +46,63 @@ def column_violations(type_: Type, names: list[str], file: str | None) -> list[V
                 message = f"column `{spellings[0]}` is missing: it names one end of {type_.name}"
                 found.append(Violation("record", type_.name, message, spellings[0], file=file))
     return found
+
+
+def misfits(type_: Type, batch: pa.RecordBatch, file: str | None) -> Iterator[Violation]:
+    """Columns of which no value can be one of their property. What has no values fits everything."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.null_count == len(column):
+            continue
+        prop = type_.properties.get(name)
+        if prop is not None and not may_fit(prop.type, column.type):
+            message = f"column `{name}` holds values of {column.type}, and {type_.name}.{name} is {prop.type}"
+            yield Violation("type", type_.name, message, name, file=file)
+        elif prop is None and name in _TEXTS and not _is_text(_bare(column.type)):
+            message = f"column `{name}` holds values of {column.type}, and `{name}` is text"
+            yield Violation("record", type_.name, message, name, file=file)
+
+
+_TEXTS: Final = frozenset({"id", *(spelt for spellings in ENDS.values() for spelt in spellings)})
+
+
+def may_fit(wanted: PropertyType, given: pa.DataType) -> bool:
+    """Whether a value of an Arrow type can be one of a property."""
+    given = _bare(given)
+    if wanted.is_list or wanted.is_vector:
+        kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+        if not any(is_kind(given) for is_kind in kinds):
+            return False
+        element = _bare(given.value_type)
+        return bool(pa.types.is_null(element)) or (
+            _is_number(element) if wanted.is_vector else _may_fit_one(wanted.scalar, element)
+        )
+    return _may_fit_one(wanted.scalar, given)
+
+
+def _may_fit_one(wanted: Scalar, given: pa.DataType) -> bool:
+    match wanted:
+        case Scalar.STRING:
+            return _is_text(given)
+        case Scalar.BOOL:
+            return bool(pa.types.is_boolean(given))
+        case Scalar.BLOB:
+            return _is_text(given) or bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))
+        case Scalar.DATE | Scalar.DATETIME:
+            moment = pa.types.is_date(given) or pa.types.is_timestamp(given) or pa.types.is_integer(given)
+            return bool(moment) or _is_text(given)
+        case _:
+            return _is_number(given)
+
+
+def _bare(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return any(
+        is_kind(type_) for is_kind in (pa.types.is_null, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    )
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return any(is_kind(type_) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))

@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from omnigraph.engine.external.settling import Use
+from omnigraph.engine.load.aside import Aside, give_names
 from omnigraph.engine.load.collected import Mode
-from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validate, without_repeats
+from omnigraph.engine.load.conclude import Reading, publish, refuse_all, require_entities, validate, without_repeats
 from omnigraph.engine.load.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.portions import Cut, Placed, Portion, Work, deltas_of, placed
+from omnigraph.engine.load.precheck import require_columns
 from omnigraph.engine.load.progress import Stage, Told
-from omnigraph.engine.load.quarantine import Sieve, dropped, require_beside, write_down
+from omnigraph.engine.load.quarantine import Sieve, require_few
 from omnigraph.engine.load.questions import Ask
 from omnigraph.engine.load.request import Dialect, Request
 from omnigraph.engine.load.result import LoadResult
@@ -29,7 +31,7 @@ from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.commit import SetRules
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
-from omnigraph.errors import UsageError
+from omnigraph.errors import ConflictError, UsageError
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.leases import Held
 from omnigraph.storage.marking import marks_for
@@ -113,12 +115,11 @@ def run_portioned(
     if request.dialect is Dialect.COMPATIBLE:
         raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
     workspace.store.require_writable()
-    if request.quarantine is not None:
-        require_beside(request.quarantine, request.inputs)
+    require_columns(request.inputs)
     sizes = [i.size for i in request.inputs]
     told = Told(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
     with workspace.store.in_flight() if lease is None else nullcontext(lease) as held:
-        work = Work.of(workspace.store.place, view, request.external, lossy=request.lossy)
+        work = Work.of(workspace.store.place, view, request.external, lossy=request.lossy, keeps=request.quarantine is not None)
         told.tell(Stage.READ, 0, 0, 0, now=True)
         parts = placed(*read(work, request, told, held))
         sum((p.portion.external for p in parts), Use()).require()
@@ -127,17 +128,36 @@ def run_portioned(
             refuse_all(reading.violations[:MAX_VIOLATIONS], request.inputs)
         reading.tell(told, Stage.CHECK)
         if request.quarantine is not None:
-            sieve = Sieve(work, view, request, parts)
-            changes = sieve.sift(reading.violations)
-            report = sieve.report()
-            write_down(report, request.inputs, request.quarantine, workspace.store.place)
-            return publish(workspace, view, request, changes, reading, told, quarantined=dropped(report))
+            return _quarantined(workspace, view, request, Sieve(work, view, request, parts), reading, told)
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
         changes = checked.changes
         if mark is not None and request.mode is Mode.MERGE:
             changes = ChangeSet(_marked(delta, work, mark) for delta in changes)
         return publish(workspace, view, request, changes, reading, told, checked.set_rules)
+
+
+def _quarantined(workspace: Workspace, view: View, request: Request, sieve: Sieve, reading: Reading, told: Told) -> LoadResult:
+    """Load what is right, and write down what is wrong: aside before the commit, under its name after it."""
+    assert request.quarantine is not None
+    changes = sieve.sift(reading.violations)
+    left_out = sieve.left_out()
+    require_few(left_out, sieve.rows, request)
+    require_entities(changes, view, request)
+    file = Aside.of(request.quarantine, workspace.store.place)
+    if not request.creates_branch:
+        give_names(file.folder, workspace.store, request.branch)
+    if not left_out:
+        return publish(workspace, view, request, changes, reading, told)
+    file.write(found.to_line() for found in left_out)
+    request = replace(request, mark=request.mark or file.mark)
+    try:
+        result = publish(workspace, view, request, changes, reading, told)
+    except ConflictError:  # nothing was committed, for sure
+        file.forget()
+        raise
+    file.give_name()
+    return replace(result, quarantined=len(left_out), quarantine=file.path)
 
 
 def _marked(delta: Delta, work: Work, mark: Run) -> Delta:
@@ -157,7 +177,7 @@ def _declared(request: Request) -> list[Type]:
 def _together(parts: Sequence[Placed]) -> Reading:
     found = Reading(rows=sum(p.portion.rows for p in parts), bytes=sum(p.portion.bytes for p in parts))
     for part in parts:
-        found.violations += part.violations()
+        found.add(part.violations())
         found.doubtful |= part.portion.doubtful
         found.broken |= part.portion.broken
     return found

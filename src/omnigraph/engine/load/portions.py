@@ -27,12 +27,14 @@ import pyarrow.parquet as pq
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.external.settling import External, Settling, Use
 from omnigraph.engine.load.collected import Mode, Places
+from omnigraph.engine.load.content import Text
 from omnigraph.engine.load.files import parquet_batches
 from omnigraph.engine.load.identity import with_ids
 from omnigraph.engine.load.lines import Split, chunks
+from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.parse import parse_chunk
 from omnigraph.engine.load.references import settled
-from omnigraph.engine.load.sources import Format, Input
+from omnigraph.engine.load.sources import Input
 from omnigraph.engine.load.tasks import UNREADABLE, Task, column_tasks, tasks_of, unreadable
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, label
 from omnigraph.engine.load.writers import Writer
@@ -78,9 +80,9 @@ class Work:
     """Where rows of each type are written, by its label."""
 
     @classmethod
-    def of(cls, place: Place, view: View, external: External | None = None, *, lossy: bool = False) -> Work:
-        """To write on top of a view."""
-        types = Types(view.catalog, external or External(), lossy)
+    def of(cls, place: Place, view: View, external: External | None = None, *, lossy: bool = False, keeps: bool = False) -> Work:
+        """To write on top of a view. `keeps`: whether records of which something is wrong are to be kept."""
+        types = Types(view.catalog, external or External(), lossy, keeps)
         place = Place.at(place.uri, place.options, place.durability)  # without what cannot travel
         states = {label(t): view.snapshot.tables[table_key(t)] for t in types.every()}
         return cls(types, place, {name: PinnedTable.of(place, state) for name, state in states.items()})
@@ -137,6 +139,8 @@ class Portion:
     lines: int = 0
     bytes: int = 0
     absolute: bool = False
+    records: dict[int, object] = field(default_factory=dict)
+    """By line: records of which something is wrong, where they are to be kept and cannot be read again."""
     external: Use = field(default_factory=Use)
     """URIs that were given for Blobs."""
 
@@ -223,7 +227,8 @@ def _tasks(cut: Cut, types: Types) -> Iterator[Task]:
             yield from column_tasks(input_, types, batches, first=cut.first)
         else:
             with input_.opened() as stream:
-                for chunk in chunks(Split(stream, cut.start, cut.end), input_.name):
+                mine = Split(stream, cut.start, cut.end)
+                for chunk in chunks(mine if cut.start else Text(mine), input_.name):
                     yield lambda chunk=chunk: parse_chunk(chunk, types)  # type: ignore[misc]
     except UNREADABLE as error:
         told = unreadable(input_, error)
@@ -248,6 +253,7 @@ class _Taking:
         found.lines += parsed.lines
         found.doubtful.update(parsed.doubtful)
         found.broken |= parsed.broken
+        found.records |= parsed.records
         found.violations += parsed.violations[: MAX_VIOLATIONS + 1 - len(found.violations)]
         for rows in parsed.rows:
             self._keep(rows)
@@ -282,7 +288,7 @@ class _Taking:
                 of_type.left_out = np.concatenate([at for at, _ in left_out])
                 of_type.left_out_rows = pa.Table.from_batches([rows for _, rows in left_out])
         found.bytes, found.external = cut.bytes, self._settling.use
-        found.absolute = cut.input.format in (Format.PARQUET, Format.CSV)
+        found.absolute = cut.input.is_file and cut.input.format is not Format.NDJSON
         return found
 
     def abandon(self) -> None:
@@ -315,6 +321,10 @@ class Placed:
         """With their lines in the input."""
         found = self.portion.violations
         return [v if v.line is None else replace(v, line=v.line + self.before) for v in found] if self.before else found
+
+    def records(self) -> dict[int, object]:
+        """By their lines in the input."""
+        return {line + self.before: record for line, record in self.portion.records.items()}
 
 
 def placed(cuts: Sequence[Cut], portions: Sequence[Portion]) -> list[Placed]:

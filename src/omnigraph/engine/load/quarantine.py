@@ -8,57 +8,68 @@ same rules until they have nothing to say about what is left: a node that is dro
     line 3: source with 4 edges, max 3  → the last of them is dropped
 
 What cannot be mended by leaving out rows (a file that cannot be read, a column that is missing, a committed edge that would lose
-its node) is refused as ever. The report is a file of JSON lines: each violation, and the record itself where it stands in a file:
-the text of a line of JSON or CSV, the values of a row of Parquet. Rows of frames are told by their number and their entity.
+its node) is refused as ever, and so is a load of which too much is bad, or everything. Every row is loaded or written down, none
+twice: as a record that can be mended and loaded again (`records`), to a file of this load alone (`aside`).
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.column import Mask, to_mask
+from omnigraph.engine.export import lines
 from omnigraph.engine.load.collected import Places, duplicates, kept
 from omnigraph.engine.load.conclude import in_order_of
-from omnigraph.engine.load.files import UNREADABLE_TEXT, parquet_batches, text_of
-from omnigraph.engine.load.lines import chunks
+from omnigraph.engine.load.files import CELL_COUNT
+from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.portions import Placed, Work, deltas_of, seen_rows
+from omnigraph.engine.load.records import Record, can_be_read_again, records_at, to_line
 from omnigraph.engine.load.request import Request
-from omnigraph.engine.load.sources import Format, Input
-from omnigraph.engine.load.types import label
+from omnigraph.engine.load.types import Type, label
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.validate import set_violations
-from omnigraph.engine.write.violations import Violation, refuse
-from omnigraph.errors import NotFound, UsageError
-from omnigraph.storage.inputs import is_remote
-from omnigraph.storage.place import Place
-from omnigraph.storage.rows import written_without
+from omnigraph.engine.write.violations import Violation, refuse, told
+from omnigraph.errors import ValidationError
+from omnigraph.storage.rows import chosen_of_written, written_without
 
-T = TypeVar("T")
+Key = tuple[str | None, int | None, str]
 
 
-def require_beside(path: str, inputs: Sequence[Input]) -> None:
-    """Refuse, before any work, a path that nothing can be written to, or that would overwrite what is loaded."""
-    if is_remote(path):
-        mine = path
-    else:
-        mine = os.path.abspath(path)
-        if os.path.isdir(mine):
-            raise UsageError(f"{path} is a folder", hint="Name the file that what is wrong is written to.")
-        if not os.path.isdir(os.path.dirname(mine)):
-            raise NotFound(f"there is no folder {os.path.dirname(mine)} to write {os.path.basename(mine)} into")
-    if any(i.is_file and i.content == mine for i in inputs):
-        raise UsageError(f"{path} is loaded, and would be overwritten by what is wrong with it", hint="Name another file.")
+@dataclass(frozen=True)
+class LeftOut:
+    """A record that was dropped, and why."""
+
+    file: str | None
+    line: int | None
+    violations: tuple[Violation, ...]
+    record: Record
+
+    def to_line(self) -> bytes:
+        """As a line of the file that it is written to."""
+        place = {name: value for name, value in (("file", self.file), ("line", self.line)) if value is not None}
+        why = [{k: v for k, v in found.to_dict().items() if k not in ("file", "line")} for found in self.violations]
+        return to_line({**place, "record": self.record, "violations": why})
+
+
+def require_few(left_out: Sequence[LeftOut], good: int, request: Request) -> None:
+    """Refuse a load of which more is wrong than may be, or everything."""
+    bad = len(left_out)
+    allowed = request.max_bad is None or request.max_bad.allows(bad, good + bad)
+    if not bad or (good and allowed):
+        return
+    violations = [v for found in left_out for v in found.violations]
+    head = f"{bad:,} of {good + bad:,} records are wrong"
+    if good:
+        head += f", and at most {request.max_bad} may be"
+    raise ValidationError(f"{head}\n{told(violations)}", violations=violations)
 
 
 class Sieve:
@@ -70,12 +81,9 @@ class Sieve:
         self._deltas = {label(d.type): d for d in deltas_of(work, view, parts, request.mode, declared)}
         self._good: dict[str, Mask] = {name: np.ones(d.rows.num_rows, np.bool_) for name, d in self._deltas.items()}
         self._in_files = {name: seen_rows(parts, name) for name in self._deltas}
-        self.found: list[Violation] = []
-        """What is wrong with the rows that were dropped."""
-
-    def report(self) -> list[Violation]:
-        """What is wrong with the rows that were dropped, in the order of inputs and lines."""
-        return in_order_of(self.found, self._request.inputs)
+        self._repeated: dict[str, Mask] = {name: np.zeros(d.rows.num_rows, np.bool_) for name, d in self._deltas.items()}
+        self._kept = {self._key(p.input.name, line, p.input.type): r for p in parts for line, r in p.records().items()}
+        self._found: list[Violation] = []
 
     def sift(self, violations: Iterable[Violation]) -> ChangeSet:
         """The change that the good rows make."""
@@ -94,25 +102,28 @@ class Sieve:
             wrong, last = duplicates(delta, self._request.mode)
             repeats += wrong
             if last is not None:
-                self._good[name][np.flatnonzero(self._good[name])[~last]] = False
+                earlier = np.flatnonzero(self._good[name])[~last]
+                self._good[name][earlier] = False
+                self._repeated[name][earlier] = True
                 delta = _only(whole, self._good[name])
             deltas.append(delta)
         return ChangeSet(deltas), repeats
 
     def _drop(self, violations: list[Violation]) -> None:
         # Rows of CSV with too many or too few cells were left out by whoever read them; the report names their lines.
-        refuse(in_order_of([v for v in violations if v.line is None and v.rule != "csv"], self._request.inputs))
-        self.found += violations
-        lines: dict[tuple[str, str | None], list[int]] = {}
+        refuse(in_order_of([v for v in violations if v.line is None and v.rule != CELL_COUNT], self._request.inputs))
+        by_place: dict[tuple[str, str | None], list[int]] = {}
         for violation in violations:
             if violation.line is None:
+                self._found.append(violation)
                 continue
             edge = self._view.catalog.edges.get(violation.type)
             if edge is not None and violation.rule == "cardinality":
                 self._drop_edges(edge, violation)
             else:
-                lines.setdefault((violation.type, violation.file), []).append(violation.line)
-        for (type_, file), wrong in lines.items():
+                self._found.append(violation)
+                by_place.setdefault((violation.type, violation.file), []).append(violation.line)
+        for (type_, file), wrong in by_place.items():
             for name in (type_, f"edge {type_}"):
                 places = self._deltas[name].places if name in self._deltas else ()
                 if isinstance(places, Places):
@@ -125,7 +136,64 @@ class Sieve:
         rows = np.flatnonzero(mine & self._good[name])
         assert isinstance(violation.value, int)
         too_many = 0 if edge.maximum is None else violation.value - edge.maximum
-        self._good[name][rows[-too_many:] if too_many > 0 else rows] = False
+        dropped = rows[-too_many:] if too_many > 0 else rows
+        self._good[name][dropped] = False
+        for row in dropped.tolist():
+            file, line = self._deltas[name].place(row)
+            self._found.append(replace(violation, file=file, line=line))
+
+    # ── what was dropped ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def rows(self) -> int:
+        """How many rows and lines there were, good or bad."""
+        return sum(int((good | self._repeated[name]).sum()) for name, good in self._good.items())
+
+    def left_out(self) -> list[LeftOut]:
+        """Records that were dropped, each once, in the order of inputs and lines."""
+        by_key: dict[Key, list[Violation]] = {}
+        for violation in in_order_of(self._found, self._request.inputs):
+            by_key.setdefault(self._key(violation.file, violation.line, violation.type), []).append(violation)
+        records = self._kept | self._in_files_of_text(by_key)
+        records |= self._written_ones([key for key in by_key if key not in records])
+        return [
+            LeftOut(file, line, tuple(found), records.get((file, line, name))) for (file, line, name), found in by_key.items()
+        ]
+
+    def _key(self, file: str | None, line: int | None, type_: Type | str | None) -> Key:
+        """What tells a record from all others: where it stands, and in frames, whose rows have numbers of their own, its type."""
+        alone = file is not None or any(i.format is Format.RECORDS for i in self._request.inputs)
+        return file, line, "" if alone or type_ is None else type_ if isinstance(type_, str) else type_.name
+
+    def _in_files_of_text(self, wanted: Iterable[Key]) -> dict[Key, Record]:
+        by_file: dict[str | None, set[int]] = {}
+        for file, line, _ in wanted:
+            if line is not None:
+                by_file.setdefault(file, set()).add(line)
+        again = [i for i in self._request.inputs if i.name in by_file and can_be_read_again(i)]
+        return {(i.name, line, ""): record for i in again for line, record in records_at(i, by_file[i.name]).items()}
+
+    def _written_ones(self, wanted: list[Key]) -> dict[Key, Record]:
+        """Records that were right by themselves: they are in data files."""
+        found: dict[Key, Record] = {}
+        missing = set(wanted)
+        for name, delta in self._deltas.items() if missing else ():
+            bad = np.flatnonzero(~self._good[name] & ~self._repeated[name] & self._in_files[name])
+            keys = {int(row): self._key(*delta.place(int(row)), delta.type) for row in bad}
+            chosen = {row: key for row, key in keys.items() if key in missing}
+            if not chosen or delta.written is None:
+                continue
+            mask = np.zeros(len(self._good[name]), np.bool_)
+            mask[list(chosen)] = True
+            table = self._work.tables[name]
+            batches = list(chosen_of_written(table.open(), table.state, delta.written, mask[self._in_files[name]]))
+            spelt = lines(delta.type, pa.Table.from_batches(batches)).splitlines()
+            for key, line in zip(chosen.values(), spelt, strict=True):
+                record = json.loads(line)
+                if delta.fresh:  # nobody gave it, and the next load makes another one
+                    del record["data"]["id"]
+                found[key] = record
+        return found
 
     def _stored(self, delta: Delta) -> Delta:
         name = label(delta.type)
@@ -141,70 +209,3 @@ def _only(delta: Delta, mask: Mask) -> Delta:
     if mask.all():
         return delta
     return replace(kept(delta, mask), replaces_all=delta.replaces_all, fresh=delta.fresh)
-
-
-def dropped(report: Iterable[Violation]) -> int:
-    """How many rows and lines a report is about."""
-    return len({(v.file, v.line, v.type if v.file is None else "") for v in report})
-
-
-def write_down(report: Sequence[Violation], inputs: Sequence[Input], path: str, place: Place) -> None:
-    """A file of JSON lines: every violation with the record it is about. Object stores are reached as that of the graph."""
-    records = {i.name: _records(i, {v.line for v in report if v.file == i.name and v.line is not None}) for i in inputs}
-    lines = []
-    for violation in report:
-        data = violation.to_dict()
-        record = records.get(violation.file, {}).get(violation.line)
-        if record is not None:
-            data["record"] = record
-        lines.append(json.dumps(data, default=str, ensure_ascii=False) + "\n")
-    folder, _, name = (path if is_remote(path) else os.path.abspath(path)).rpartition("/")
-    Place.at(folder or "/", place.options).put(name, "".join(lines).encode())
-
-
-def _records(input_: Input, wanted: set[int]) -> dict[int | None, object]:
-    """Some records of a file, by the lines they begin at."""
-    if not wanted or not input_.is_file:
-        return {}
-    match input_.format:
-        case Format.NDJSON:
-            return dict(_lines(input_, wanted))
-        case Format.CSV:
-            return dict(_cells(input_, wanted))
-        case _:
-            return dict(_rows(input_, wanted))
-
-
-def _lines(input_: Input, wanted: set[int]) -> Iterator[tuple[int, str]]:
-    with input_.opened() as stream:
-        for chunk in chunks(stream, input_.name):
-            mine = wanted.intersection(range(chunk.first_line, chunk.first_line + chunk.line_count))
-            lines = chunk.data.split(b"\n") if mine else []
-            yield from ((n, lines[n - chunk.first_line].decode(errors="replace").rstrip("\r")) for n in mine)
-
-
-def _cells(input_: Input, wanted: set[int]) -> Iterator[tuple[int, str]]:
-    """Records of CSV may go over several lines."""
-    with suppress(*UNREADABLE_TEXT), text_of(input_) as file:
-        read = list[str]()
-        reader = csv.reader(_noted(file, read))
-        begins = 1
-        for _ in reader:
-            if begins in wanted:
-                yield begins, "".join(read).rstrip("\r\n")
-            read.clear()
-            begins = reader.line_num + 1
-
-
-def _noted(items: Iterable[T], notes: list[T]) -> Iterator[T]:
-    for item in items:
-        notes.append(item)
-        yield item
-
-
-def _rows(input_: Input, wanted: set[int]) -> Iterator[tuple[int, object]]:
-    first = 1
-    for batch in parquet_batches(input_):
-        mine = sorted(wanted.intersection(range(first, first + batch.num_rows)))
-        yield from zip(mine, batch.take([n - first for n in mine]).to_pylist(), strict=True) if mine else ()
-        first += batch.num_rows

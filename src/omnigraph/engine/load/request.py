@@ -10,10 +10,12 @@ from typing import TypeVar
 
 from omnigraph.engine.external.policy import ExternalBlobs
 from omnigraph.engine.external.settling import External
+from omnigraph.engine.load.aside import require_beside
 from omnigraph.engine.load.collected import Mode
+from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.progress import Report, TerminalLine
 from omnigraph.engine.load.runners import is_installed
-from omnigraph.engine.load.sources import Format, Input, Source, inputs_of
+from omnigraph.engine.load.sources import Input, Source, inputs_of
 from omnigraph.engine.view import View
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.storage.graph_store import GraphStore
@@ -49,6 +51,36 @@ class Engine(Enum):
     SPARK = "spark"
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much may be wrong."""
+
+    rows: int | None = None
+    share: float | None = None
+    """Of all rows, from 0 to 1."""
+
+    @classmethod
+    def of(cls, given: float) -> Limit:
+        """A number of rows (an integer), or a share of them (a float)."""
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise UsageError(f"max_bad cannot be {given!r}", hint=_LIMITS)
+        if isinstance(given, int) and given >= 0:
+            return cls(rows=given)
+        if isinstance(given, float) and 0 <= given <= 1:
+            return cls(share=given)
+        raise UsageError(f"max_bad cannot be {given}", hint=_LIMITS)
+
+    def allows(self, bad: int, rows: int) -> bool:
+        """Whether so many of so many rows may be wrong."""
+        return bad <= self.rows if self.rows is not None else bad <= (self.share or 0.0) * rows
+
+    def __str__(self) -> str:
+        return f"{self.rows:,} rows" if self.rows is not None else f"{100 * (self.share or 0.0):g} % of them"
+
+
+_LIMITS = "Give a number of rows (max_bad=100), or a share of them (max_bad=0.01)."
+
+
 @dataclass(frozen=True)
 class Request:
     """What to load, and how."""
@@ -71,6 +103,12 @@ class Request:
     """What is done with URIs that are given for Blobs."""
     lossy: bool = False
     """Whether values that do not fit exactly are rounded, instead of being violations."""
+    max_bad: Limit | None = None
+    """How much may be wrong, at most, for the rest to be loaded. None: anything but all."""
+    allow_empty: bool = False
+    """Whether an overwrite may leave a type without entities that has some."""
+    skipped: tuple[str, ...] = ()
+    """Files that are left out because somebody asked for that."""
 
 
 def asked(
@@ -88,7 +126,10 @@ def asked(
     progress: bool | Report | None,
     types: Mapping[str, str] | None,
     external_blobs: ExternalBlobs,
-    lossy: str | None = None,
+    lossy: str | None,
+    max_bad: float | None,
+    allow_empty: bool,
+    skip_unknown: bool,
 ) -> tuple[View, Request]:
     """The request, and the view it is checked against: of the branch, or of the one it is to be made from."""
     chosen, spelt = _choice(Mode, "mode", mode), _choice(Dialect, "dialect", dialect)
@@ -100,14 +141,32 @@ def asked(
             raise NotFound(f"branch `{branch}` not found; pass `from_` to create it")
         check_branch_name(branch, existing)
     view = find_view(from_ if creates and from_ is not None else branch)
-    inputs = inputs_of(source, view.catalog, types, store.place.options)
+    found = inputs_of(source, view.catalog, types, store.place.options, skip_unknown=skip_unknown)
     report = TerminalLine() if progress is True else progress or None
     external = External.of(external_blobs, store.place.options, copies=chosen is not Mode.OVERWRITE)
     beside = None if quarantine is None else os.fspath(quarantine)
     if beside is not None and spelt is Dialect.COMPATIBLE:
         raise UsageError("quarantine is for records of the strict dialect", hint="Leave it out, and mend what is wrong.")
+    if max_bad is not None and beside is None:
+        raise UsageError("max_bad is about what goes into quarantine", hint="Say where that is: quarantine=…")
+    if beside is not None:
+        require_beside(beside, found)
     made = Request(
-        inputs, branch, chosen, from_, creates, spelt, actor, message, report, quarantine=beside, external=external, lossy=rounds
+        found.inputs,
+        branch,
+        chosen,
+        from_,
+        creates,
+        spelt,
+        actor,
+        message,
+        report,
+        quarantine=beside,
+        external=external,
+        lossy=rounds,
+        max_bad=None if max_bad is None else Limit.of(max_bad),
+        allow_empty=allow_empty,
+        skipped=found.skipped,
     )
     return view, made
 

@@ -25,6 +25,10 @@ class LoadResult:
     seconds: float = 0.0
     quarantined: int = 0
     """Rows and lines that were left out, and written down beside, because somebody asked for it."""
+    quarantine: str | None = None
+    """The file they were written to."""
+    skipped: tuple[str, ...] = ()
+    """Files of a folder that were left out because somebody asked for it: nobody knows how to read them."""
 
     @property
     def rows(self) -> int:
@@ -48,7 +52,8 @@ class LoadResult:
             "total_entities": self.rows,
             "actor_id": self.actor,
             "commit": self.commit.id,
-            **({"quarantined": self.quarantined} if self.quarantined else {}),
+            **({"quarantined": self.quarantined, "quarantine": self.quarantine} if self.quarantined else {}),
+            **({"skipped": list(self.skipped)} if self.skipped else {}),
         }
 
     def __repr__(self) -> str:

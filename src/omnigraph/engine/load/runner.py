@@ -26,6 +26,7 @@ from omnigraph.engine.load.conclude import Reading, publish, refuse_all, validat
 from omnigraph.engine.load.identity import with_ids
 from omnigraph.engine.load.portioned import run_portioned
 from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_portion
+from omnigraph.engine.load.precheck import require_columns
 from omnigraph.engine.load.progress import Stage, Told
 from omnigraph.engine.load.references import settled
 from omnigraph.engine.load.request import Dialect, Engine, Request, chosen_engine
@@ -55,6 +56,7 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
     workspace.store.require_writable()
     if request.quarantine is not None:
         return run_portioned(workspace, view, request, _in_portions)
+    require_columns(request.inputs)
     sizes = [i.size for i in request.inputs]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     with ExitStack() as stack:
@@ -146,7 +148,7 @@ class _Loading:
                 message = f"ambiguous edge endpoint remap: `{old}` of {type_} is `{known}` and `{id_}`"
                 self.reading.violations.append(Violation("id", type_, message, "id", id_, old))
         if parsed.violations:
-            self.reading.violations += parsed.violations
+            self.reading.add(parsed.violations)
             self.abandon()
         for rows in parsed.rows:
             self.reading.rows += rows.count

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -14,13 +15,17 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from omnigraph.engine.load import compatible
+from omnigraph.engine.load.content import Text
 from omnigraph.engine.load.exact import Reader, check_rows
-from omnigraph.engine.load.files import csv_batches, parquet_batches
+from omnigraph.engine.load.files import CELL_COUNT, batches_of
 from omnigraph.engine.load.frames import add_row, typed_rows
-from omnigraph.engine.load.lines import ByteSource, chunks
+from omnigraph.engine.load.headers import misfits
+from omnigraph.engine.load.lines import ByteSource, Chunk, chunks
+from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.parse import parse_chunk
-from omnigraph.engine.load.sources import Format, Input, arrow_batches
-from omnigraph.engine.load.types import Parsed, Type, Types
+from omnigraph.engine.load.records import lines_at, plain, record_of, rows_at
+from omnigraph.engine.load.sources import CELLS, Input, arrow_batches
+from omnigraph.engine.load.types import Parsed, Type, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
 from omnigraph.model.given import named
@@ -38,8 +43,6 @@ def tasks_of(input_: Input, types: Types, *, lenient: bool = False) -> Iterator[
     try:
         yield from _tasks(input_, types, lenient)
     except UNREADABLE as error:
-        if input_.name is None:
-            raise
         yield partial(Parsed, violations=(unreadable(input_, error),))
 
 
@@ -47,22 +50,28 @@ UNREADABLE: Final = (pa.ArrowException, OSError, EOFError, zlib.error)
 """What goes wrong when a file is read."""
 
 
+UNREADABLE_FILE: Final = "file"
+"""The rule that a file can be read to its end."""
+
+
 def unreadable(input_: Input, error: Exception) -> Violation:
     """What to say of a file that cannot be read, or no further."""
     text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     name = "" if input_.type is None else input_.type.name
-    return Violation("file", name, f"{input_.name} {text}", file=input_.name)
+    what = f"rows of {name}" if input_.name is None else input_.name
+    return Violation(UNREADABLE_FILE, name, f"{what} {text}", file=input_.name)
 
 
 def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
     match input_.format:
         case Format.NDJSON:
             with _opened(input_) as stream:
+                text = Text(stream)
                 if lenient:
-                    yield from _lenient(stream, types, input_.name)
+                    yield from _lenient(text, types, input_.name)
                 else:
-                    for chunk in chunks(stream, input_.name):
-                        yield partial(parse_chunk, chunk, types)
+                    for chunk in chunks(text, input_.name):
+                        yield partial(_read_lines if types.keeps and not input_.is_file else parse_chunk, chunk, types)
         case Format.RECORDS:
             for first, records in _groups(input_.content):
                 yield partial(read_records, list(enumerate(records, first)), types, None, lenient)
@@ -72,14 +81,12 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
                 yield partial(read_rows, rows, input_.type, types, first)
         case Format.ARROW:
             yield from column_tasks(input_, types, arrow_batches(input_.content))
-        case Format.PARQUET:
-            yield from column_tasks(input_, types, parquet_batches(input_))
-        case Format.CSV:
+        case Format.CSV | Format.TSV | Format.PARQUET | Format.IPC:
             bad: list[object] = []
-            yield from column_tasks(input_, types, csv_batches(input_, bad.append), text=True)
+            yield from column_tasks(input_, types, batches_of(input_, bad.append), text=input_.format in CELLS)
             if bad:
                 assert input_.type is not None
-                told = Violation("csv", input_.type.name, f"{len(bad)} rows have another number of cells", file=input_.name)
+                told = Violation(CELL_COUNT, input_.type.name, f"{len(bad)} rows have another number of cells", file=input_.name)
                 yield partial(Parsed, violations=(told,))
         case Format.DISTRIBUTED:
             raise UsageError("the rows of a Spark data frame are on a cluster", hint='Use engine="spark", or give df.toArrow().')
@@ -91,8 +98,27 @@ def column_tasks(
     """What is to be done to read columns; `first` is the number of the first row."""
     assert input_.type is not None
     for batch in batches:
-        yield partial(typed_rows, input_.type, batch, types, input_.name, first, text=text)
+        yield partial(_read_columns, input_.type, batch, types, input_.name, first, text)
         first += batch.num_rows
+
+
+def _read_columns(type_: Type, batch: pa.RecordBatch, types: Types, file: str | None, first: int, text: bool) -> Parsed:
+    wrong = () if text else tuple(misfits(type_, batch, file))
+    if wrong:  # no row can be right
+        return Parsed(violations=wrong, broken=frozenset({label(type_)}), lines=batch.num_rows)
+    parsed = typed_rows(type_, batch, types, file, first, text=text)
+    if not types.keeps or text or not parsed.violations:
+        return parsed
+    return replace(parsed, records=rows_at(type_, batch, first, _wrong_lines(parsed)))
+
+
+def _read_lines(chunk: Chunk, types: Types) -> Parsed:
+    parsed = parse_chunk(chunk, types)
+    return replace(parsed, records=lines_at(chunk, _wrong_lines(parsed)))
+
+
+def _wrong_lines(parsed: Parsed) -> set[int]:
+    return {v.line for v in parsed.violations if v.line is not None}
 
 
 def read_records(records: list[tuple[int, object]], types: Types, file: str | None, lenient: bool) -> Parsed:
@@ -100,7 +126,7 @@ def read_records(records: list[tuple[int, object]], types: Types, file: str | No
     reader = Reader(types, file, lenient)
     for number, record in records:
         reader.record(number, record)
-    return _checked(reader, len(records))
+    return _checked(reader, dict(records), plain)
 
 
 def read_rows(rows: list[object], type_: Type, types: Types, first: int) -> Parsed:
@@ -112,13 +138,16 @@ def read_rows(rows: list[object], type_: Type, types: Types, first: int) -> Pars
         else:
             message = f"a row of {type_.name} is a mapping, not {named(row)}"
             reader.violations.append(Violation("record", type_.name, message, line=number))
-    return _checked(reader, len(rows))
+    given = dict(enumerate(rows, first))
+    return _checked(reader, given, lambda row: record_of(type_, row) if isinstance(row, Mapping) else plain(row))
 
 
-def _checked(reader: Reader, count: int) -> Parsed:
+def _checked(reader: Reader, given: Mapping[int, object], shown: Callable[[Any], object]) -> Parsed:
     parsed = reader.parsed()
     wrong = (*parsed.violations, *(v for rows in parsed.rows for v in check_rows(rows, reader.types)))
-    return Parsed(parsed.rows, wrong, parsed.doubtful, parsed.broken, parsed.renamed, lines=count)
+    lines = {v.line for v in wrong if v.line is not None} if reader.types.keeps else set()
+    records = {line: shown(given[line]) for line in lines}
+    return Parsed(parsed.rows, wrong, parsed.doubtful, parsed.broken, parsed.renamed, lines=len(given), records=records)
 
 
 def _lenient(stream: ByteSource, types: Types, file: str | None) -> Iterator[Task]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -63,6 +64,8 @@ class Parsed:
     """Node type, an old spelling of an id, and the id: edges of the same input follow."""
     lines: int = 0
     bytes: int = 0
+    records: Mapping[int, object] = field(default_factory=dict)
+    """By line: records of which something is wrong, if they are to be kept (`Types.keeps`)."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Types:
     """What is done with URIs that are given for Blobs."""
     lossy: bool = False
     """Whether values that do not fit exactly are rounded."""
+    keeps: bool = False
+    """Whether records of which something is wrong are kept, where they cannot be read again."""
     kept: dict[str, tuple[str, ...]] = field(init=False)
     """By label: columns that the rules about sets of rows look at."""
 

@@ -45,6 +45,18 @@ class Violation:
         return data
 
 
+def told(violations: Sequence[Violation]) -> str:
+    """The first violations, and the number of each kind."""
+    counts = Counter(v.rule for v in violations)
+    total = len(violations)
+    kinds = ", ".join(f"{rule} {count}" for rule, count in sorted(counts.items()))
+    head = str(violations[0]) if total == 1 else f"{total} violations ({kinds})"
+    lines = [] if total == 1 else [f"  {v}" for v in violations[:SHOWN]]
+    if total > SHOWN:
+        lines.append(f"  … and {total - SHOWN} more")
+    return "\n".join([head, *lines])
+
+
 def refuse(violations: Sequence[Violation]) -> None:
     """Raise if there is any violation, with the first ones and the number of each kind.
 
@@ -54,13 +66,7 @@ def refuse(violations: Sequence[Violation]) -> None:
     if not violations:
         return
     counts = Counter(v.rule for v in violations)
-    total = len(violations)
-    kinds = ", ".join(f"{rule} {count}" for rule, count in sorted(counts.items()))
-    head = str(violations[0]) if total == 1 else f"{total} violations ({kinds})"
-    lines = [] if total == 1 else [f"  {v}" for v in violations[:SHOWN]]
-    if total > SHOWN:
-        lines.append(f"  … and {total - SHOWN} more")
-    message = "\n".join([head, *lines])
+    message = told(violations)
     if set(counts) == {BLOB_SOURCE}:
         first = violations[0]
         raise BlobUnavailable(message, uri=str(first.value), reason=first.reason or "", violations=violations)

@@ -34,7 +34,19 @@ def confirm(what: str, uri: str, *, as_json: bool) -> None:
         return
     if as_json or not sys.stdin.isatty():
         raise NotConfirmed(f"{what} on {uri} needs consent", hint="Nothing was done. Give --yes to consent.")
-    click.echo(f"{what} on {uri}. This cannot be undone. Go on? [yes/no] ", err=True, nl=False)
+    _ask(f"{what} on {uri}. This cannot be undone.")
+
+
+def ask(refused: NotConfirmed, *, as_json: bool) -> None:
+    """Ask about what was refused because nobody had said that it is meant. Where nobody can answer, it stays refused."""
+    if as_json or not sys.stdin.isatty():
+        raise refused
+    text = str(refused)
+    _ask(f"{text[:1].upper()}{text[1:]}.")
+
+
+def _ask(text: str) -> None:
+    click.echo(f"{text} Go on? [yes/no] ", err=True, nl=False)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise NotConfirmed("not confirmed", hint="Nothing was done.")
 

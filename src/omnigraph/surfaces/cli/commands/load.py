@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import UsageError, WouldEmpty
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import completing_indexes, confirm, echo_write, interruptible
+from omnigraph.surfaces.cli.consent import ask, completing_indexes, confirm, echo_write, interruptible
 from omnigraph.surfaces.cli.files import Stdin
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, open_at
 
 if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
 
 MODES = ("overwrite", "append", "merge")
@@ -29,12 +30,23 @@ ALSO = frozenset({"yes", "quiet"})
     required=True,
     multiple=True,
     metavar="PATH",
-    help="A .jsonl, .csv or .parquet file, a folder or a pattern; may be repeated. `-` reads JSON lines from stdin.",
+    help="A .jsonl, .csv, .tsv, .parquet or .arrow file, also packed (.gz, .bz2, .zst), a folder with everything below it, or a "
+    "pattern; may be repeated. `-` reads JSON lines from stdin.",
 )
 @click.option("--mode", required=True, type=click.Choice(MODES), help="What happens to entities that exist.")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to load into.")
 @click.option("--from", "from_", metavar="BASE", help="Create the branch from this one if it is missing.")
-@click.option("--type", "types", multiple=True, metavar="FILE=TYPE", help="The type of the rows of a .csv or .parquet file.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="FILE=TYPE",
+    help="The type of the rows of a file, or of those in a folder, that is not called after it.",
+)
+@click.option(
+    "--skip-unknown", is_flag=True, help="Leave out files of a folder that nobody can read; otherwise nothing is loaded then."
+)
+@click.option("--allow-empty", is_flag=True, help="An overwrite may leave a type without entities; otherwise it asks or refuses.")
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
@@ -44,9 +56,10 @@ ALSO = frozenset({"yes", "quiet"})
 )
 @click.option(
     "--quarantine",
-    metavar="FILE",
-    help="Load what is right, and write what is wrong to this file, as JSON lines; otherwise nothing is loaded then.",
+    metavar="FOLDER",
+    help="Load what is right, and write what is wrong to a file in this folder, as JSON lines; otherwise nothing is loaded then.",
 )
+@click.option("--max-bad", metavar="LIMIT", help="With --quarantine: load nothing if more is wrong, such as 1% or 100 records.")
 @click.option(
     "--lossy",
     type=click.Choice(("round",)),
@@ -61,8 +74,11 @@ def command(
     branch: str,
     from_: str | None,
     types: tuple[str, ...],
+    skip_unknown: bool,
+    allow_empty: bool,
     engine: str,
     quarantine: str | None,
+    max_bad: str | None,
     lossy: str | None,
     message: str | None,
     as_json: bool,
@@ -76,7 +92,9 @@ def command(
     omnigraph load people.omni --data people.jsonl --mode merge
     omnigraph load people.omni --data Person.csv --data Knows.parquet --mode append --branch etl/7 --from main
     """
-    options = {"types": _named(types), "engine": engine, "quarantine": quarantine, "lossy": lossy, "message": message}
+    options: dict[str, Any] = {"types": _named(types), "engine": engine, "quarantine": quarantine, "lossy": lossy}
+    options |= {"max_bad": None if max_bad is None else _limit(max_bad)}
+    options |= {"message": message, "skip_unknown": skip_unknown, "allow_empty": allow_empty}
     run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, **options)
 
 
@@ -100,16 +118,26 @@ def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **op
     if options["mode"] == "overwrite":
         confirm(f"replacing what branch `{branch}` has", where, as_json=as_json)
     echo_write(label, where)
-    from omnigraph.surfaces.progress import loading_bar
-
     with open_at(where, read_only=False, frames=True) as graph:
-        with interruptible(graph, branch), loading_bar() as report:
-            result = graph.load(_source(paths), actor=actor(), progress=report, **options)
-        _tell(result, where, branch, as_json, options.get("quarantine"))
+        try:
+            result = _loaded(graph, paths, options)
+        except WouldEmpty as error:
+            if "-" in paths:  # stdin has been read
+                raise
+            ask(error, as_json=as_json)
+            result = _loaded(graph, paths, options | {"allow_empty": True})
+        _tell(result, where, branch, as_json)
         completing_indexes(graph, result.commit.id)
 
 
-def _tell(result: LoadResult, where: str, branch: str, as_json: bool, quarantine: str | None) -> None:
+def _loaded(graph: Graph, paths: tuple[str, ...], options: dict[str, Any]) -> LoadResult:
+    from omnigraph.surfaces.progress import loading_bar
+
+    with interruptible(graph, options["branch"]), loading_bar() as report:
+        return graph.load(_source(paths), actor=actor(), progress=report, **options)
+
+
+def _tell(result: LoadResult, where: str, branch: str, as_json: bool) -> None:
     if as_json:
         data = result.to_dict()
         if result.base_branch is None:
@@ -122,8 +150,10 @@ def _tell(result: LoadResult, where: str, branch: str, as_json: bool, quarantine
     )
     if result.branch_created:
         click.echo(f"branch {branch} created from {result.base_branch}")
+    for path in result.skipped:
+        click.echo(f"skipped: {path}")
     if result.quarantined:
-        click.echo(f"quarantined: {result.quarantined}, see {quarantine}")
+        click.echo(f"quarantined: {result.quarantined}, see {result.quarantine}")
 
 
 def _source(paths: tuple[str, ...]) -> Any:
@@ -132,6 +162,14 @@ def _source(paths: tuple[str, ...]) -> Any:
     if len(paths) > 1:
         raise UsageError("`--data -` stands alone: stdin is one stream")
     return Stdin()
+
+
+def _limit(given: str) -> float:
+    """A number of records, or a share of them."""
+    try:
+        return float(given[:-1]) / 100 if given.endswith("%") else float(given) if "." in given else int(given)
+    except ValueError:
+        raise UsageError(f"--max-bad cannot be {given}", hint="Give 1%, 0.01 or 100.") from None
 
 
 def _named(types: tuple[str, ...]) -> dict[str, str] | None:
