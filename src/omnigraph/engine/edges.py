@@ -81,6 +81,8 @@ class Edges:
             return False
         with self._lock:
             self._asked_saved.add(direction)
+            if not self._saved.worth(self.count):
+                return False
             if not any(self._is_here(state) for state in self._saved.states(self.stored.location)):
                 return False
             saved = self._saved_adjacency(direction)
