@@ -1,27 +1,51 @@
 """Limits of one query: time, memory and the wish to stop.
 
-Operators report what they are about to hold; whoever would exceed the budget is named in the error. Time and cancellation are
-looked at between frames, so a query stops within one frame of work.
+    check(what)             between pieces of work: is time up, did somebody ask to stop?
+    hold(bytes, what)       before something is made that goes again: is there room for it beside what is kept?
+    keep(bytes, what)       before something is made that stays until the end
+    rows(columns, most)     how many rows are made at once, so that neither limit is overstepped by much
+    aside(work, rows, what) a long step in one piece, a sort for instance: the clock is looked at meanwhile
+
+Whoever would exceed the budget is named in the error. Memory means what the query makes: columns and adjacency that an open graph
+keeps between queries have a budget of their own (`memory`). A query without limits works in larger pieces and is not slowed.
 """
 
 from __future__ import annotations
 
 import time
-from threading import Event
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Final, TypeVar
 
 from omnigraph.errors import QueryCancelled, ResourceLimit
+
+T = TypeVar("T")
+
+PIECE_ROWS: Final = 1 << 16
+"""Rows that are worked on at once in a query that has limits: some milliseconds."""
+
+_FEWEST_ROWS = 1 << 9
+_SHARE = 16
+"""One piece of work takes no more than one in so many bytes of the memory: several operators have one in hand."""
+
+_LONG_ROWS = 1 << 18
+"""From so many rows on a step that cannot be interrupted takes longer than one may wait for it."""
+
+_LOOK_SECONDS = 0.02
 
 
 class Budget:
     """What one query may use."""
 
-    __slots__ = ("_cancel", "_deadline", "_seconds", "bytes", "peak")
+    __slots__ = ("_cancel", "_deadline", "_seconds", "bytes", "kept", "limited", "peak")
 
     def __init__(self, seconds: float | None = None, memory: int | None = None, cancel: Event | None = None) -> None:
         self._seconds = seconds
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._cancel = cancel
         self.bytes = memory
+        self.limited = seconds is not None or memory is not None or cancel is not None
+        self.kept = 0
         self.peak = 0
 
     def check(self, operator: str) -> None:
@@ -35,11 +59,54 @@ class Budget:
             )
 
     def hold(self, nbytes: int, operator: str) -> None:
-        """Stop if an operator needs more memory than there is."""
-        if nbytes > self.peak:
-            self.peak = nbytes
-        if self.bytes is not None and nbytes > self.bytes:
+        """Stop if an operator is about to need more memory than there is beside what is kept."""
+        needed = self.kept + nbytes
+        if needed > self.peak:
+            self.peak = needed
+        if self.bytes is not None and needed > self.bytes:
             raise ResourceLimit(
-                f"{operator} needs {nbytes / 1e6:,.0f} MB, the query may use {self.bytes / 1e6:,.0f} MB",
+                f"{operator} needs {needed / 1e6:,.0f} MB, the query may use {self.bytes / 1e6:,.0f} MB",
                 hint="Narrow the pattern, aggregate earlier, or give the query more memory (memory_limit=…).",
             )
+
+    def keep(self, nbytes: int, operator: str) -> None:
+        """The same for what stays until the query ends."""
+        self.hold(nbytes, operator)
+        self.kept += nbytes
+
+    def release(self, nbytes: int) -> None:
+        """Something that was kept is gone."""
+        self.kept -= nbytes
+
+    def rows(self, columns: int, most: int) -> int:
+        """How many rows of so many columns are made at once."""
+        if not self.limited:
+            return most
+        few = min(most, max(_FEWEST_ROWS, PIECE_ROWS // max(1, columns // 8)))
+        if self.bytes is None:
+            return few
+        return max(_FEWEST_ROWS, min(few, self.bytes // (_SHARE * 8 * max(1, columns))))
+
+    def aside(self, work: Callable[[], T], rows: int, operator: str) -> T:
+        """Do one long step. If time is up before it ends it is left behind, to end by itself; nobody waits for it."""
+        self.check(operator)
+        if rows < _LONG_ROWS or (self._deadline is None and self._cancel is None):
+            return work()
+        done: list[T] = []
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                done.append(work())
+            except BaseException as error:
+                failed.append(error)
+
+        worker = Thread(target=run, name="omnigraph-long-step", daemon=True)
+        worker.start()
+        while worker.is_alive():
+            worker.join(_LOOK_SECONDS)
+            if worker.is_alive():
+                self.check(operator)
+        if failed:
+            raise failed[0]
+        return done[0]

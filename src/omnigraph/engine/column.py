@@ -62,6 +62,14 @@ class Vec:
     def __len__(self) -> int:
         return len(self.arrow if self.plain is None else self.plain)  # type: ignore[arg-type]
 
+    @property
+    def nbytes(self) -> int:
+        """What the values take in memory."""
+        if self.plain is not None:
+            return int(self.plain.nbytes + (0 if self.valid is None else self.valid.nbytes))
+        assert self.arrow is not None
+        return int(self.arrow.nbytes)
+
     def is_valid(self) -> Mask:
         """Which values are there."""
         if self.plain is not None:

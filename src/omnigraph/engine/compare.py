@@ -45,6 +45,9 @@ _TURNED = {
 }
 _EXACT = 1 << 53
 
+FEW_CHOICES = 16
+"""Up to so many values are compared one after the other."""
+
 Operand = Vec | Value
 
 
@@ -168,6 +171,22 @@ def _contains(left: Operand, right: Operand, rows: int) -> Mask:
     for item in left:
         found |= compare(right, Comparator.EQ, item, rows)
     return found
+
+
+def set_of(choices: tuple[Any, ...], *, narrowed: bool) -> frozenset[Any]:
+    """Values to look for, once for all rows; as an F32 property would hold them, if it is one that is looked at."""
+    if not narrowed:
+        return frozenset(choices)
+    with np.errstate(over="ignore"):
+        return frozenset(float(np.float32(item)) for item in choices if item is not None)
+
+
+def one_of(vec: Vec, known: frozenset[Any]) -> Mask:
+    """Row by row, whether a value is in a set. To Python equal numbers are equal whatever their type, and so are their hashes."""
+    if vec.plain is None:
+        return np.fromiter((item is not None and item in known for item in vec.to_arrow().to_pylist()), np.bool_, len(vec))
+    found = np.fromiter((item in known for item in vec.plain.tolist()), np.bool_, len(vec))
+    return found if vec.valid is None else found & vec.valid
 
 
 def among(operand: Operand, choices: Operand, rows: int) -> Mask:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
 from omnigraph.engine.column import Array, Mask, Vec, concat, nulls
-from omnigraph.engine.compare import Operand, among, compare
+from omnigraph.engine.compare import FEW_CHOICES, Operand, among, compare, one_of, set_of
 from omnigraph.engine.frame import TYPE_LOW, TYPE_SHIFT, Binding, EdgeBinding, Frame
 from omnigraph.engine.nodes import Located
 from omnigraph.engine.parameters import Value, require, temporal
@@ -163,6 +163,21 @@ def holds(condition: lg.Condition, scope: Scope) -> Mask:
             missing = ~tested.is_valid() if isinstance(tested, Vec) else np.full(scope.rows, tested is None)
             return ~missing if negated else missing
         case lg.Among(operand, choices):
-            return among(value(operand, scope), value(choices, scope), scope.rows)
+            return _among(value(operand, scope), choices, scope)
         case lg.TextMatch():
             return scope.run.search.matches(condition, scope)
+
+
+def _among(tested: Operand, choices: lg.Expression, scope: Scope) -> Mask:
+    """Whether a value is one of some. Many are put into a set, once for the whole query."""
+    if not isinstance(tested, Vec) or tested.type.num_fields:
+        return among(tested, value(choices, scope), scope.rows)
+    narrowed = bool(pa.types.is_float32(tested.type))
+    known = scope.run.sets.get((id(choices), narrowed))
+    if known is None:
+        listed = value(choices, scope)
+        if not isinstance(listed, tuple) or len(listed) <= FEW_CHOICES:
+            return among(tested, listed, scope.rows)
+        scope.run.budget.keep(len(listed) * 64, "putting values into a set")
+        known = scope.run.sets[(id(choices), narrowed)] = set_of(listed, narrowed=narrowed)
+    return one_of(tested, known)

@@ -53,7 +53,7 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.run import Run, Traversal
 from omnigraph.engine.saved import LEAST_ROWS
 from omnigraph.engine.schemas import catalog_of, first_schema, schema_source, tables_of
-from omnigraph.engine.tail import finish
+from omnigraph.engine.tail import collected, finish
 from omnigraph.engine.trace import Trace
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.commit import Intent, commit
@@ -277,7 +277,9 @@ class Graph(PastMethods, LookingMethods):
         at: str | None,
     ) -> Result:
         prepared, run = self._ready(view, source, params, name, traversal, budget)
-        return _result(prepared, view, branch, at, list(_parts(prepared.plan(view), run)))
+        budget.check("planning")
+        plan = prepared.plan(view)
+        return _result(prepared, view, branch, at, collected(plan, run_steps(plan.steps, run, plan.bindings), run))
 
     def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
         """The answer to a prepared read."""

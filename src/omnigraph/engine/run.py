@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.budget import Budget
 from omnigraph.engine.parameters import Value
@@ -36,6 +36,8 @@ class Run:
     traversal: Traversal = Traversal.AUTO
     trace: Trace | None = None
     embedder: object | None = None
+    sets: dict[tuple[int, bool], frozenset[Any]] = field(default_factory=dict)
+    """Values that `in` looks for, by the expression that lists them."""
 
     @cached_property
     def now_ms(self) -> int:

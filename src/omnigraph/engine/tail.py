@@ -9,6 +9,7 @@ is reached.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow as pa
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.lower import HELPER
 from omnigraph.engine.column import Array, Vec
+from omnigraph.engine.column import concat as concat_vecs
 from omnigraph.engine.evaluate import Scope, vector
 from omnigraph.engine.frame import Binding, EdgeBinding, Frame, concat
 from omnigraph.engine.grouping import codes_of, combined, groups_of
@@ -37,12 +39,12 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
         if tail.arms:
             frames = iter([_ranked(plan, _whole(frames, run, plan), run)])
         columns = aggregate(tail, frames, run, plan.bindings)
-        yield _ordered_columns(tail, _once(columns) if tail.distinct else columns)
+        yield _ordered_columns(tail, _once(columns, run) if tail.distinct else columns, run)
     elif tail.distinct:
         whole = _whole(frames, run, plan)
         if tail.arms:
             whole = _ranked(plan, whole, run)
-        yield _ordered_columns(tail, _once(_projected(tail, whole, run, plan.bindings)))
+        yield _ordered_columns(tail, _once(_in_one(_pieces(tail, whole, run, plan.bindings), run), run), run)
     elif tail.order or tail.arms:
         whole = _whole(frames, run, plan)
         if tail.arms:
@@ -51,29 +53,61 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
             chosen = chosen.slice(min(tail.offset, stop), stop)
         else:
             chosen = whole.take(_sorted(plan, whole, run))
-        yield _projected(tail, chosen, run, plan.bindings)
+        yield from _pieces(tail, chosen, run, plan.bindings)
     else:
         yield from _streamed(plan, frames, run)
 
 
-def _once(columns: list[Vec]) -> list[Vec]:
+def collected(plan: st.Plan, frames: Iterator[Frame], run: Run) -> list[list[Vec]]:
+    """The whole result: what stays of it is within the memory of the query."""
+    parts: list[list[Vec]] = []
+    for part in finish(plan, frames, run):
+        if run.budget.limited:
+            run.budget.check("collecting the result")
+            run.budget.keep(sum(vec.nbytes for vec in part), "collecting the result")
+        parts.append(part)
+    return parts
+
+
+def _pieces(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding]) -> Iterator[list[Vec]]:
+    """The columns of a frame, in one part, or in several if the query has limits."""
+    most = run.budget.rows(2 * len(tail.projections), max(1, frame.rows))
+    for start in range(0, max(1, frame.rows), most):
+        run.budget.check("returning rows")
+        yield _projected(tail, frame if frame.rows <= most else frame.slice(start, start + most), run, bindings)
+
+
+def _in_one(parts: Iterator[list[Vec]], run: Run) -> list[Vec]:
+    """Parts of a result as one."""
+    found: list[list[Vec]] = []
+    for part in parts:
+        run.budget.keep(2 * sum(vec.nbytes for vec in part) if run.budget.limited else 0, "returning rows")
+        found.append(part)
+    return found[0] if len(found) == 1 else [concat_vecs([part[i] for part in found]) for i in range(len(found[0]))]
+
+
+def _once(columns: list[Vec], run: Run) -> list[Vec]:
     """Each row once, where it is first seen."""
-    if not len(columns[0]):
+    rows = len(columns[0])
+    if not rows:
         return columns
-    first = groups_of(combined([codes_of(c) for c in columns])).first
+    run.budget.hold(rows * 8 * (2 * len(columns) + 4), "finding distinct rows")
+    first = run.budget.aside(
+        lambda: groups_of(combined([codes_of(c) for c in columns])).first, rows * len(columns), "finding distinct rows"
+    )
     return [c.take(first) for c in columns]
 
 
 def _whole(frames: Iterator[Frame], run: Run, plan: st.Plan) -> Frame:
     parts: list[Frame] = []
-    held = 0
     for frame in frames:
-        parts.append(frame)
-        held += frame.nbytes
-        run.budget.hold(held, "collecting rows to order them")
         run.budget.check("collecting rows to order them")
+        run.budget.keep(frame.nbytes * 2, "collecting rows to order them")
+        parts.append(frame)
     if parts:
-        return concat(parts)
+        whole = concat(parts)
+        run.budget.release(whole.nbytes)
+        return whole
     return Frame(0, {name: np.empty(0, np.int64) for name in (*plan.bindings, *(a.column for a in plan.tail.arms))})
 
 
@@ -84,6 +118,7 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
         return
     for frame in frames:
         if frame.weight is not None:
+            run.budget.hold(int(frame.weight.sum()) * 8 * (len(frame.columns) + 1), "returning rows")
             frame = Frame(frame.rows, frame.columns).take(np.repeat(np.arange(frame.rows), frame.weight))
         if skip:
             skipped = min(skip, frame.rows)
@@ -92,7 +127,7 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
         if left is not None and frame.rows > left:
             frame = frame.slice(0, left)
         if frame.rows:
-            yield _projected(tail, frame, run, plan.bindings)
+            yield from _pieces(tail, frame, run, plan.bindings)
         if left is not None:
             left -= frame.rows
             if left <= 0:
@@ -126,18 +161,36 @@ def _sorted(plan: st.Plan, frame: Frame, run: Run) -> Numbers:
     by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
     keys = [_key(k, by_alias, scope) for k in tail.order]
     wanted = None if tail.limit is None else tail.offset + tail.limit
-    found = order_by(keys, lambda rows: tie_breakers(frame.take(rows), run, plan.bindings), wanted)
+    run.budget.hold(frame.rows * 8 * (2 * len(keys) + 3), "ordering")
+    found = run.budget.aside(
+        lambda: order_by(keys, lambda rows: tie_breakers(frame.take(rows), run, plan.bindings), wanted), frame.rows, "ordering"
+    )
     return found[tail.offset :]
 
 
 def _key(key: lg.SortKey, by_alias: dict[str, lg.Expression], scope: Scope) -> tuple[Vec, bool]:
     """A column to order by, and whether it descends. Rows that a ranking leaves out come after those it has, either way."""
     expression = _meant(key.expression, by_alias)
-    values = vector(expression, scope)
+    values = _column(expression, scope)
     if isinstance(expression, lg.Ranking) and key.direction is Direction.ASC:
         assert values.plain is not None
         return Vec(values.type, -values.plain, values.valid), True
     return values, key.direction is Direction.DESC
+
+
+def _column(expression: lg.Expression, scope: Scope) -> Vec:
+    """An expression for all rows of a large frame, some at a time if the query has limits."""
+    budget = scope.run.budget
+    most = budget.rows(1, max(1, scope.rows))
+    if scope.rows <= most or isinstance(expression, lg.Fusion):
+        return vector(expression, scope)
+    parts: list[Vec] = []
+    for start in range(0, scope.rows, most):
+        budget.check("ordering")
+        part = vector(expression, Scope(scope.run, scope.frame.slice(start, start + most), scope.bindings))
+        budget.keep(part.nbytes * 2, "ordering")
+        parts.append(part)
+    return concat_vecs(parts)
 
 
 def tie_breakers(frame: Frame, run: Run, bindings: dict[str, Binding]) -> Sequence[Array]:
@@ -147,14 +200,15 @@ def tie_breakers(frame: Frame, run: Run, bindings: dict[str, Binding]) -> Sequen
     return [sort_key(scope.ids(name), descending=False) for name in names]
 
 
-def _ordered_columns(tail: st.Tail, columns: list[Vec]) -> list[Vec]:
+def _ordered_columns(tail: st.Tail, columns: list[Vec], run: Run) -> list[Vec]:
     """Finished rows in order, within the limits."""
     rows = len(columns[0]) if columns else 0
     stop = None if tail.limit is None else tail.offset + tail.limit
     if not tail.order or tail.arms:
         return [c.slice(min(tail.offset, rows), rows if stop is None else min(stop, rows)) for c in columns]
     keys = [(columns[_result_column(tail, k.expression)], k.direction is Direction.DESC) for k in tail.order]
-    found = order_by(keys, lambda chosen: [chosen], stop)[tail.offset :]
+    run.budget.hold(rows * 8 * (len(columns) + 2 * len(keys) + 2), "ordering")
+    found = run.budget.aside(lambda: order_by(keys, lambda chosen: [chosen], stop), rows, "ordering")[tail.offset :]
     return [c.take(found) for c in columns]
 
 
@@ -180,13 +234,16 @@ def _ranked(plan: st.Plan, frame: Frame, run: Run) -> Frame:
     tail = plan.tail
     for arm in tail.arms:
         if arm.column in tail.late and frame.rows:
-            places = run.search.places(arm.ranking, Scope(run, frame, plan.bindings))
+            run.budget.hold(frame.rows * 8 * 6, "ranking")
+            scope = Scope(run, frame, plan.bindings)
+            places = run.budget.aside(partial(run.search.places, arm.ranking, scope), frame.rows, "ranking")
             if tail.fusion is not None and _fetches(tail) and isinstance(arm.ranking, lg.Nearest):
                 assert tail.limit is not None
                 places = np.where(places < tail.limit + tail.offset, places, -1)  # a nearest arm has as many as are returned
             frame = frame.with_columns(**{arm.column: places})
     if tail.fusion is not None:
-        return _fused(plan, frame, run)
+        whole = frame
+        return run.budget.aside(lambda: _fused(plan, whole, run), frame.rows, "merging rankings")
     frame = frame.keep(frame.columns[tail.arms[0].column] >= 0)
     if not frame.rows:
         return frame
@@ -205,7 +262,10 @@ def _fetches(tail: st.Tail) -> bool:
 def _by_place(plan: st.Plan, frame: Frame, places: Array, run: Run) -> Frame:
     """Rows by the places of their nodes."""
     key = ~places if plan.tail.backwards else places
-    return frame.take(order([key], lambda rows: _in_group(plan, frame.take(rows), run), None))
+    rows = run.budget.aside(
+        lambda: order([key], lambda some: _in_group(plan, frame.take(some), run), None), frame.rows, "ordering by a ranking"
+    )
+    return frame.take(rows)
 
 
 def _by_score(plan: st.Plan, frame: Frame, scores: Vec, places: Array, run: Run) -> Frame:

@@ -12,15 +12,15 @@ table. It works on many sources at once: the state is a set of (source, node) pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.numbering import Numbers, each_once
 
-Step = Callable[[Numbers], tuple[Numbers, Array]]
-"""For each node in turn its distinct neighbours: index of the node, neighbour."""
+Step = Callable[[Numbers], Iterable[tuple[Numbers, Array]]]
+"""For each node in turn its distinct neighbours, in one piece or several: index of the node, neighbour."""
 
 _SHIFT = np.int64(32)
 _LOW = np.int64(0xFFFF_FFFF)
@@ -36,13 +36,15 @@ def walk(sources: Numbers, minimum: int, maximum: int, step: Step) -> tuple[Numb
     for hop in range(1, maximum + 1):
         if not len(frontier):
             break
-        index, neighbours = step(frontier & _LOW)
-        reached = (frontier[index] & ~_LOW) | neighbours
-        loops = reached == frontier[index]
-        if hop >= minimum and loops.any():
-            emitted.append(reached[loops])
-        fresh = each_once(reached[~loops])
-        fresh = fresh[~_among(fresh, visited)]
+        found_now: list[Numbers] = []
+        for index, neighbours in step(frontier & _LOW):
+            reached = (frontier[index] & ~_LOW) | neighbours
+            loops = reached == frontier[index]
+            if hop >= minimum and loops.any():
+                emitted.append(reached[loops])
+            once = each_once(reached[~loops])
+            found_now.append(once[~_among(once, visited)])
+        fresh = found_now[0] if len(found_now) == 1 else each_once(np.concatenate(found_now))
         if hop >= minimum:
             emitted.append(fresh)
         if hop < maximum:

@@ -98,7 +98,7 @@ Mark = tuple[int, int, int, int]
 class Cursor:
     """A place in a text, and the deepest place where reading got stuck."""
 
-    __slots__ = ("_began", "_depth", "_type_at", "expected", "furthest", "pos", "start", "text")
+    __slots__ = ("_began", "_counted", "_depth", "_type_at", "expected", "furthest", "pos", "start", "text")
 
     def __init__(self, text: str, pos: int = 0) -> None:
         self.text = text
@@ -110,6 +110,7 @@ class Cursor:
         self.expected: dict[str, None] = {}
         self._began = pos
         self._depth = 0
+        self._counted: dict[str, int] = {}
         self._type_at = -1
 
     @property
@@ -170,6 +171,16 @@ class Cursor:
                 Span(start, start + 1),
                 "split the text into simpler parts",
             )
+
+    def count(self, what: str, most: int, help: str) -> None:
+        """One more of something of which a query may have so many."""
+        found = self._counted[what] = self._counted.get(what, 0) + 1
+        if found > most:
+            raise TextError("size-limit", f"more than {most:,} {what} in a query", Span(self.start, self.start + 1), help)
+
+    def count_anew(self) -> None:
+        """Another query begins."""
+        self._counted.clear()
 
     def leave(self) -> None:
         self._depth -= 1

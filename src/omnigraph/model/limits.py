@@ -10,6 +10,18 @@ MAX_SOURCE_CHARS: Final = 4_194_304
 MAX_NESTING: Final = 64
 """Deepest nesting of blocks, parentheses, lists and function calls in a text."""
 
+MAX_CLAUSES: Final = 400
+"""Most clauses of a query, those inside its blocks included."""
+
+MAX_CONDITIONS: Final = 10_000
+"""Most comparisons in a query."""
+
+MAX_COLUMNS: Final = 1_000
+"""Most columns a query returns, and most keys it orders by."""
+
+MAX_LIST_ITEMS: Final = 100_000
+"""Most values written out as lists in a query; a parameter may hold more."""
+
 MAX_DIAGNOSTICS: Final = 100
 """Most problems reported for one text."""
 

@@ -41,6 +41,7 @@ SCHEMA_RULES: Mapping[str, str] = {
     "unclosed-string": "a string has no end",
     "unsupported-escape": r"a string uses an escape other than \" \\ \n \r \t",
     "length-limit": "the text is too long",
+    "size-limit": "a query has too many clauses, comparisons, columns, sort keys or values in lists",
     "nesting-limit": "blocks, lists or calls are nested too deeply",
     "number-range": "a number does not fit its place",
     "vector-dimension": "a Vector dimension is zero or too large",

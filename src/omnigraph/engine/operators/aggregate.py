@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,9 @@ from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run
 from omnigraph.language.gq.tree import AggregateFunction as Fn
 from omnigraph.model.arrow import arrow_type
+
+_PARTIALS = 32
+"""After so many frames what they found is merged, so that it does not pile up."""
 
 
 @dataclass(slots=True)
@@ -42,18 +46,30 @@ def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[s
     keys = [p.expression for p in tail.projections if not isinstance(p.expression, lg.Aggregated)]
     wanted = [p.expression for p in tail.projections if isinstance(p.expression, lg.Aggregated)]
     if any(a.distinct for a in wanted):
-        collected = list(frames)
+        collected = []
+        for frame in frames:
+            run.budget.check("grouping")
+            run.budget.keep(frame.nbytes * 3, "grouping")
+            collected.append(frame)
         frames = iter([concat(collected)] if collected else [])
-    partials = []
+    partials: list[_Partial] = []
+    width = 2 * len(keys) + len(wanted) + 2
     for frame in frames:
         run.budget.check("grouping")
-        partials.append(_partial(keys, wanted, frame, run, bindings))
+        part = run.budget.aside(partial(_partial, keys, wanted, frame, run, bindings), frame.rows, "grouping")
+        run.budget.keep(part.groups * width * 8, "grouping")
+        partials.append(part)
+        if len(partials) > _PARTIALS and sum(p.groups for p in partials[1:]) > partials[0].groups:
+            groups = sum(p.groups for p in partials)
+            partials = [run.budget.aside(partial(_merged, wanted, partials), groups, "grouping")]
+            run.budget.release((groups - partials[0].groups) * width * 8)
     if not partials:
         if keys:
             return [_empty(p.expression) for p in tail.projections]
         empty = Frame(0, {name: np.empty(0, np.int64) for name in bindings})
         partials.append(_partial(keys, wanted, empty, run, bindings))
-    whole = partials[0] if len(partials) == 1 else _merged(wanted, partials)
+    groups = sum(p.groups for p in partials)
+    whole = partials[0] if len(partials) == 1 else run.budget.aside(partial(_merged, wanted, partials), groups, "grouping")
     key_columns, aggregate_columns = iter(whole.keys), iter(zip(wanted, whole.states, strict=True))
     found = []
     for projection in tail.projections:
@@ -203,7 +219,8 @@ def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
                 else:
                     state.append(_sum(groups.group, values, groups.count))
         states.append(state)
-    return _Partial([k.take(groups.first) for k in keys], [], groups.count, states)
+    first = groups.first
+    return _Partial([k.take(first) for k in keys], [i.take(first) for i in identities], groups.count, states)
 
 
 def _final(wanted: lg.Aggregated, state: list[Array | Vec]) -> Vec:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from omnigraph.engine.frame import ROW, Binding, Frame, concat
+from omnigraph.engine.frame import ROW, Binding, Frame
 from omnigraph.engine.operators.merge import merge_frame
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run
@@ -53,15 +53,14 @@ def optional(step: st.Optional, frames: Iterator[Frame], run: Run, run_steps: Ru
     for frame in frames:
         run.budget.check("an optional block")
         start = Frame(frame.rows, {**frame.only(step.outer).columns, ROW: np.arange(frame.rows)})
-        parts: list[Frame] = []
         matched = np.zeros(frame.rows, np.bool_)
         for inner in run_steps(step.inner, run, step.bindings, start):
             rows = inner.columns[ROW]
             matched[rows] = True
-            parts.append(frame.take(rows).with_columns(**{name: inner.columns[name] for name in step.introduces}))
+            run.budget.check("an optional block")
+            run.budget.hold(len(rows) * 8 * (len(frame.columns) + len(step.introduces)), "an optional block")
+            if len(rows):
+                yield frame.take(rows).with_columns(**{name: inner.columns[name] for name in step.introduces})
         alone = frame.keep(~matched)
-        parts.append(alone.with_columns(**{name: np.full(alone.rows, -1) for name in step.introduces}))
-        whole = concat(parts)
-        run.budget.hold(whole.nbytes, "an optional block")
-        if whole.rows:
-            yield whole
+        if alone.rows:
+            yield alone.with_columns(**{name: np.full(alone.rows, -1) for name in step.introduces})

@@ -14,6 +14,7 @@ import numpy as np
 from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine import cost
 from omnigraph.engine.adjacency import Adjacency, build
+from omnigraph.engine.budget import PIECE_ROWS
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.evaluate import Scope, holds
 from omnigraph.engine.frame import Binding, Frame
@@ -28,6 +29,12 @@ CHUNK_ROWS = 1 << 20
 
 _WALK_SOURCES = 4_096
 """Sources whose walks of several hops are made at once."""
+
+_EDGE_SOURCES = 1_024
+"""Sources whose edges are listed at once in a query that has limits."""
+
+_PARTS = 64
+_NOBODY = np.empty(0, np.int64)
 
 
 class Looked:
@@ -126,8 +133,13 @@ def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str,
             there = sources >= 0
             sources, weight = sources[there], None if weight is None else weight[there]
         if len(sources):
-            parts.append(_reached(step, stepper(run, hop, sources, hops=1), sources, weight))
-            run.budget.hold(sum(part.nbytes for part in parts), what)
+            known = stepper(run, hop, sources, hops=1)
+            for chunk, some in _chunks(Frame(len(sources), {}, weight), sources, known, run):
+                run.budget.check(what)
+                parts.append(_reached(step, known, some, chunk.weight))
+                if len(parts) > _PARTS:
+                    parts = [_reached_together(step, parts)]
+                run.budget.hold(sum(part.nbytes for part in parts), what)
     if not parts:
         return
     found = parts[0] if len(parts) == 1 else _reached_together(step, parts)
@@ -139,7 +151,7 @@ def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str,
 
 def _reached(step: st.Reach, known: Adjacency | Looked, sources: Numbers, weight: Array | None) -> Frame:
     if not step.weighted:
-        targets = known.reached(sources)
+        targets = known.reached(sources) if len(sources) else _NOBODY
         return Frame(len(targets), {step.target: targets})
     neighbours, counts = known.neighbours_of(sources)
     targets, walks = merge_numbers(neighbours.astype(np.int64), None if weight is None else weight.repeat(counts))
@@ -160,18 +172,21 @@ def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> It
     if frame.rows == 1 and isinstance(known, Adjacency):
         targets = known.of(int(sources[0]))
         if len(targets):
+            run.budget.hold(len(targets) * 8 * (len(frame.columns) + 1), f"expanding {step.source} {step.hop} {step.target}")
             one = {name: np.repeat(column, len(targets)) for name, column in frame.columns.items()}
             weight = None if frame.weight is None else np.repeat(frame.weight, len(targets))
             yield Frame(len(targets), {**one, step.target: targets.astype(np.int64)}, weight)
         return
-    for chunk, part in _chunks(frame, sources, known):
+    for chunk, part in _chunks(frame, sources, known, run):
+        run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
         rows, targets = known.expand(part)
         if len(rows):
             yield chunk.take(rows).with_columns(**{step.target: targets.astype(np.int64)})
 
 
-def _chunks(frame: Frame, sources: Numbers, known: Adjacency | Looked) -> Iterator[tuple[Frame, Numbers]]:
-    """Rows in parts that do not grow beyond `CHUNK_ROWS`, as far as single rows allow."""
+def _chunks(frame: Frame, sources: Numbers, known: Adjacency | Looked, run: Run) -> Iterator[tuple[Frame, Numbers]]:
+    """Rows in parts that do not grow beyond `CHUNK_ROWS`, or what the budget allows, as far as single rows allow."""
+    most = run.budget.rows(len(frame.columns) + 2, CHUNK_ROWS)
     if frame.rows == 1:
         if sources[0] >= 0:
             yield frame, sources
@@ -179,24 +194,37 @@ def _chunks(frame: Frame, sources: Numbers, known: Adjacency | Looked) -> Iterat
     if sources.min() < 0:
         frame, sources = frame.keep(sources >= 0), sources[sources >= 0]
     total = np.cumsum(known.degrees(sources)) if frame.rows else sources
-    if not len(total) or total[-1] <= CHUNK_ROWS:
+    if not len(total) or total[-1] <= most:
         if frame.rows:
             yield frame, sources
         return
     start = 0
     while start < frame.rows:
         before = int(total[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(total, before + CHUNK_ROWS, side="right")))
+        stop = max(start + 1, int(np.searchsorted(total, before + most, side="right")))
         yield frame.slice(start, stop), sources[start:stop]
         start = stop
 
 
 def _walks(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
-    for start in range(0, frame.rows, _WALK_SOURCES):
-        part = sources[start : start + _WALK_SOURCES]
+    at_once = _walk_sources(step.hop, run)
+    width = len(frame.columns) + 1
+    most = run.budget.rows(width, CHUNK_ROWS * 64)
+    for start in range(0, frame.rows, at_once):
+        part = sources[start : start + at_once]
         rows, targets = walks(step.hop, part, run)
-        if len(rows):
-            yield frame.take(rows + start).with_columns(**{step.target: targets})
+        for place in range(0, len(rows), most):
+            run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
+            some = slice(place, place + most)
+            yield frame.take(rows[some] + start).with_columns(**{step.target: targets[some]})
+
+
+def _walk_sources(hop: st.Hop, run: Run) -> int:
+    """Sources whose walks are made at once: each may reach every node."""
+    if not run.budget.limited:
+        return _WALK_SOURCES
+    reachable = max(1, len(run.view.nodes(hop.target_type).numbering))
+    return max(1, min(_WALK_SOURCES, run.budget.rows(6, 8 * _WALK_SOURCES) * 8 // reachable))
 
 
 def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
@@ -207,21 +235,44 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         rows, targets = walks(hop, sources[kept], run)
         return kept[rows], targets
     if looks_up(run, hop, len(sources), hop.maximum, charge=False):
-        return walk(sources, hop.minimum, hop.maximum, lambda nodes: stepper(run, hop, nodes, hops=1).expand(nodes))
+        return walk(sources, hop.minimum, hop.maximum, lambda nodes: _pieces(stepper(run, hop, nodes, hops=1), nodes, run))
     if run.trace is not None:
         run.trace.note("adjacency")
     adjacency = run.view.edges(hop.edge).adjacency(hop.direction)
     if len(sources) == 1 and sources[0] < adjacency.nodes:
         nodes = max(adjacency.nodes, len(run.view.nodes(hop.target_type).numbering))
-        found = walk_from_one(int(sources[0]), hop.minimum, hop.maximum, nodes, adjacency.reached, _padded(adjacency, nodes))
+
+        def reached(frontier: Numbers) -> Numbers:
+            run.budget.check("walking")
+            run.budget.hold(nodes * 3 + int(adjacency.degrees(frontier).sum()) * 4 if run.budget.bytes else 0, "walking")
+            return adjacency.reached(frontier)
+
+        found = walk_from_one(int(sources[0]), hop.minimum, hop.maximum, nodes, reached, _padded(adjacency, nodes))
         return np.zeros(len(found), np.int64), found
     distinct, inverse = np.unique(sources, return_inverse=True)
     if len(distinct) < len(sources):
-        rows, targets = walk(distinct, hop.minimum, hop.maximum, adjacency.expand)
+        rows, targets = walk(distinct, hop.minimum, hop.maximum, lambda nodes: _pieces(adjacency, nodes, run))
         per_source = np.searchsorted(rows, np.arange(len(distinct) + 1))
         index, places = _spread(per_source, inverse)
         return index, targets[places]
-    return walk(sources, hop.minimum, hop.maximum, adjacency.expand)
+    return walk(sources, hop.minimum, hop.maximum, lambda nodes: _pieces(adjacency, nodes, run))
+
+
+def _pieces(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[tuple[Numbers, Array]]:
+    """Neighbours of nodes, some at a time: index of the node, neighbour."""
+    if not run.budget.limited:
+        yield known.expand(nodes)
+        return
+    most = run.budget.rows(6, PIECE_ROWS * 4)
+    total = np.cumsum(known.degrees(nodes))
+    start = 0
+    while start < len(nodes):
+        run.budget.check("walking")
+        before = int(total[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(total, before + most, side="right")))
+        index, neighbours = known.expand(nodes[start:stop])
+        yield index + start, neighbours
+        start = stop
 
 
 def _spread(starts: Numbers, which: Numbers) -> tuple[Numbers, Numbers]:
@@ -242,10 +293,14 @@ def _padded(adjacency: Adjacency, nodes: int) -> Mask | None:
 
 def _edges(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
     assert step.edge_variable is not None
-    rows, edges, others = edges_of(step.hop, sources, run)
-    for start in range(0, len(rows), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
-        yield frame.take(rows[part]).with_columns(**{step.edge_variable: edges[part], step.target: others[part]})
+    most = run.budget.rows(len(frame.columns) + 3, CHUNK_ROWS)
+    at_once = _EDGE_SOURCES if run.budget.limited else max(1, frame.rows)
+    for first in range(0, frame.rows, at_once):
+        run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
+        rows, edges, others = edges_of(step.hop, sources[first : first + at_once], run)
+        for start in range(0, len(rows), most):
+            part = slice(start, start + most)
+            yield frame.take(rows[part] + first).with_columns(**{step.edge_variable: edges[part], step.target: others[part]})
 
 
 def edges_of(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers, Numbers]:
@@ -330,8 +385,10 @@ def _connected(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mas
 
 def _reaches(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:
     reached = np.zeros(len(sources), np.bool_)
-    for start in range(0, len(sources), _WALK_SOURCES):
-        rows, nodes = walks(hop, sources[start : start + _WALK_SOURCES], run)
+    at_once = _walk_sources(hop, run)
+    for start in range(0, len(sources), at_once):
+        run.budget.check("walking")
+        rows, nodes = walks(hop, sources[start : start + at_once], run)
         hit = nodes == targets[rows + start]
         reached[rows[hit] + start] = True
     return reached

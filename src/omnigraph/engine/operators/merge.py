@@ -12,12 +12,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from omnigraph.engine.column import Array
-from omnigraph.engine.frame import Frame
+from omnigraph.engine.frame import Frame, concat
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run
 
 _SHORT = 4_096
 """Columns up to this length are looked at to see whether there is anything to merge."""
+
+_TOGETHER = 1 << 19
+"""Rows of several frames that are merged at once."""
 
 _DENSE = 8
 """Counting beats sorting from this share of the numbers on."""
@@ -25,21 +28,27 @@ _DENSE = 8
 
 def merge(step: st.Merge, frames: Iterator[Frame], run: Run) -> Iterator[Frame]:
     """Rows without the variables that are forgotten, each once."""
-    merged: Frame | None = None
+    parts: list[Frame] = []
+    waiting = 0
     for frame in frames:
         run.budget.check("merging equal rows")
-        part = merge_frame(frame.only(step.keep))
-        merged = part if merged is None else merge_frame(_both(merged, part))
-        run.budget.hold(merged.nbytes, "merging equal rows")
-    if merged is not None and merged.rows:
-        yield merged
+        parts.append(merge_frame(frame.only(step.keep)))
+        waiting += parts[-1].rows if len(parts) > 1 else 0
+        if waiting >= max(_TOGETHER, parts[0].rows):  # so that no row is merged more than a few times
+            parts, waiting = [_together(parts, run)], 0
+    if parts:
+        merged = _together(parts, run)
+        if merged.rows:
+            yield merged
 
 
-def _both(first: Frame, second: Frame) -> Frame:
-    columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in first.columns}
-    assert first.weight is not None
-    assert second.weight is not None
-    return Frame(first.rows + second.rows, columns, np.concatenate([first.weight, second.weight]))
+def _together(parts: list[Frame], run: Run) -> Frame:
+    """Merged frames as one, each row once."""
+    if len(parts) == 1:
+        return parts[0]
+    run.budget.hold(3 * sum(part.nbytes for part in parts), "merging equal rows")
+    both = concat(parts)
+    return run.budget.aside(lambda: merge_frame(both), both.rows, "merging equal rows")
 
 
 def merge_frame(frame: Frame) -> Frame:

@@ -56,14 +56,24 @@ def _crossed(outer: Frame, part: Frame, run: Run) -> Iterator[Frame]:
         if part.rows:
             yield part
         return
-    per_chunk = max(1, (1 << 20) // max(1, part.rows))
+    width = len(outer.columns) + len(part.columns) + 1
+    most = run.budget.rows(width, 1 << 20)
+    if part.rows > most:
+        for row in range(outer.rows):
+            for start in range(0, part.rows, most):
+                yield _product(outer.slice(row, row + 1), part.slice(start, start + most), width, run)
+        return
+    per_chunk = max(1, most // max(1, part.rows))
     for start in range(0, outer.rows if part.rows else 0, per_chunk):
-        chunk = outer.slice(start, start + per_chunk)
-        rows = np.repeat(np.arange(chunk.rows), part.rows)
-        crossed = chunk.take(rows).with_columns(**{n: np.tile(c, chunk.rows) for n, c in part.columns.items()})
-        run.budget.check("a cross product")
-        run.budget.hold(crossed.nbytes, "a cross product")
-        yield crossed
+        yield _product(outer.slice(start, start + per_chunk), part, width, run)
+
+
+def _product(outer: Frame, part: Frame, width: int, run: Run) -> Frame:
+    """Each row of one frame with each of the other."""
+    run.budget.check("a cross product")
+    run.budget.hold(outer.rows * part.rows * width * 8, "a cross product")
+    rows = np.repeat(np.arange(outer.rows), part.rows)
+    return outer.take(rows).with_columns(**{n: np.tile(c, outer.rows) for n, c in part.columns.items()})
 
 
 def _candidates(step: st.Scan, run: Run, bindings: dict[str, Binding]) -> Iterator[tuple[Numbers, dict[str, Array]]]:
@@ -94,9 +104,11 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
         yield frame.columns[step.variable]
         return
     numbers = nodes.all()
-    size = FIRST_MORSEL_ROWS if step.stop_early else MORSEL_ROWS
+    morsel = run.budget.rows(1, MORSEL_ROWS)
+    size = FIRST_MORSEL_ROWS if step.stop_early else morsel
     start = 0
     while start < len(numbers):
+        run.budget.check(f"scanning {step.variable}")
         stop = min(start + size, len(numbers))
         part = numbers[start:stop]
         if step.conditions:
@@ -107,7 +119,7 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
             part = part[mask]
         if len(part):
             yield part
-        start, size = stop, min(size * 4, MORSEL_ROWS)
+        start, size = stop, min(size * 4, morsel)
 
 
 def _through_index(step: st.Scan, nodes: Nodes, run: Run) -> Numbers | None:
@@ -170,9 +182,10 @@ def scan_edges(step: st.EdgeScan, frames: Iterator[Frame], run: Run) -> Iterator
     if step.hop.direction is lg.HopDirection.IN:
         near, far = far, near
     for outer in frames:
-        for start in range(0, edges.count, MORSEL_ROWS * 8):
+        at_once = run.budget.rows(3, MORSEL_ROWS * 8)
+        for start in range(0, edges.count, at_once):
             run.budget.check("scanning edges")
-            part = slice(start, min(start + MORSEL_ROWS * 8, edges.count))
+            part = slice(start, min(start + at_once, edges.count))
             columns: dict[str, Array] = {step.source: near[part], step.target: far[part]}
             if step.edge_variable is not None:
                 columns[step.edge_variable] = np.arange(part.start, part.stop)

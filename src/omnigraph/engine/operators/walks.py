@@ -54,6 +54,8 @@ def _of_all(walks: tuple[st.Walk, ...], run: Run, bindings: dict[str, Binding]) 
     totals: Array | None = None
     for walk in reversed(walks):
         adjacency = run.view.edges(walk.hop.edge).adjacency(walk.hop.direction)
+        run.budget.check("counting walks")
+        run.budget.hold(len(adjacency.neighbours) * 24, "counting walks")
         allowed = _allowed(walk, run, bindings)
         if totals is None and allowed is None:
             totals = adjacency.degree
@@ -102,6 +104,8 @@ def _of_few(walks: tuple[st.Walk, ...], sources: Array, run: Run, bindings: dict
         if place == len(walks) - 1 and not walk.conditions:
             weight = weight * step.degrees(nodes)
             break
+        run.budget.check("counting walks")
+        run.budget.hold(int(step.degrees(nodes).sum()) * 40 if run.budget.bytes else 0, "counting walks")
         found, reached = step.expand(nodes)
         rows, weight, nodes = rows[found], weight[found], reached.astype(np.int64)
         if walk.conditions:

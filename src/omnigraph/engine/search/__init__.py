@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
 from omnigraph.embedding import configured, embedded
+from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Array, Mask, Vec
 from omnigraph.engine.compare import Operand
 from omnigraph.engine.evaluate import Scope, constant, value
@@ -75,6 +76,7 @@ class Search:
             edits = DEFAULT_EDITS if test.edits is None else value(test.edits, scope)
         found = np.zeros(scope.rows, np.bool_)
         for (query, allowed), rows in _distinct([value(test.query, scope), edits], scope.rows):
+            self._run.budget.check("searching texts")
             if query is None or allowed is None:
                 continue
             if not isinstance(allowed, int) or allowed < 0:
@@ -97,8 +99,8 @@ class Search:
             return found
         given = value(field, scope)
         if not isinstance(given, Vec):
-            return np.full(len(np.arange(scope.rows)[rows]), _texts_matching([given], wanted, edits)[0])
-        return _texts_matching(given.take(np.arange(scope.rows)[rows]).to_pylist(), wanted, edits)
+            return np.full(len(np.arange(scope.rows)[rows]), _texts_matching([given], wanted, edits, self._run.budget)[0])
+        return _texts_matching(given.take(np.arange(scope.rows)[rows]).to_pylist(), wanted, edits, self._run.budget)
 
     def _nodes_matching(self, type_: str, name: str, wanted: Query, edits: int | None, numbers: Numbers) -> Mask:
         key = (type_, name, wanted, edits)
@@ -109,7 +111,8 @@ class Search:
             if not column.has(nodes.stored) and column.spent + len(numbers) * _ONE_BY_ONE < nodes.count:
                 column.spent += len(numbers) * _ONE_BY_ONE
                 self._note("texts one by one")
-                return _texts_matching(nodes.values(numbers, name).to_pylist(), wanted, edits)
+                texts = nodes.values(numbers, name).to_pylist()
+                return _texts_matching(texts, wanted, edits, self._run.budget)
             text = self._text(column, nodes)
             marked = np.zeros(text.rows, np.bool_)
             marked[text.matching(wanted) if edits is None else text.resembling(wanted, edits)] = True
@@ -133,6 +136,7 @@ class Search:
             case lg.Bm25(lg.PropertyValue(), query):
                 found = np.full(scope.rows, np.nan)
                 for (text,), rows in _distinct([value(query, scope)], scope.rows):
+                    self._run.budget.check("scoring texts")
                     if text is not None:
                         found[rows] = self._relevance(expression.field, str(text), scope, rows)
                 return _nullable(found)
@@ -172,7 +176,9 @@ class Search:
     def _distances(self, field: lg.PropertyValue, query: lg.Expression, scope: Scope) -> Vec:
         found = np.full(scope.rows, np.nan)
         for types, rows in self._by_type(field, scope):
+            self._run.budget.check("measuring distances")
             scoped = scope if rows is None else Scope(scope.run, scope.frame.take(rows), scope.bindings)
+            self._run.budget.hold(scoped.rows * (field.type.dimension or 0) * 24, "measuring distances")
             stored = scoped.property(field.variable, field.property).to_arrow()
             wanted = self._query_vectors(types, field, value(query, scoped), scoped.rows)
             if wanted is None:
@@ -202,6 +208,8 @@ class Search:
         width = field.type.dimension or 0
         found = np.full((rows, width), np.nan)
         for place, item in enumerate(given.to_pylist()):
+            if not place % 1_024:
+                self._run.budget.check("reading the vectors to compare with")
             if item is not None:
                 found[place] = self._query_vector(type_, field, item if isinstance(item, str) else tuple(item))
         return found
@@ -398,11 +406,13 @@ def _distinct(operands: Sequence[Operand], rows: int) -> Iterator[tuple[tuple[An
         yield values, np.array(members)
 
 
-def _texts_matching(texts: Sequence[Any], wanted: Query, edits: int | None) -> Mask:
+def _texts_matching(texts: Sequence[Any], wanted: Query, edits: int | None, budget: Budget) -> Mask:
     """Text by text, whether it has one of some terms, or one like it."""
     found = np.zeros(len(texts), np.bool_)
     known: dict[str, bool] = {}
     for place, text in enumerate(texts):
+        if not place % 256:
+            budget.check("searching texts")
         if text is None:
             continue
         if text not in known:

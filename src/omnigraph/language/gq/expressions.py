@@ -36,7 +36,7 @@ from omnigraph.language.cursor import (
 )
 from omnigraph.language.gq import tree as t
 from omnigraph.language.pg.tree import Name
-from omnigraph.model.limits import MAX_I64, MIN_I64
+from omnigraph.model.limits import MAX_CONDITIONS, MAX_I64, MAX_LIST_ITEMS, MIN_I64
 
 LEFT, RIGHT, COMMA, DOT = word("("), word(")"), word(","), word(".")
 LIST_OPEN, LIST_CLOSE = word("["), word("]")
@@ -194,6 +194,7 @@ def _list(c: Cursor) -> t.List:
     if not c.looking_at(LIST_CLOSE):
         items.append(literal(c))
         while c.accept(COMMA) is not None:
+            c.count("values in lists", MAX_LIST_ITEMS, "give them as a parameter")
             items.append(literal(c))
     c.expect(LIST_CLOSE)
     c.leave()
@@ -267,6 +268,7 @@ def _primary(c: Cursor) -> t.Condition:
         c.leave()
         return inner
     start = c.start
+    c.count("comparisons", MAX_CONDITIONS, "use `in` with a list, or ask several queries")
     left = expression(c)
     operator = c.accept(OPERATOR)
     if operator is not None:

@@ -56,7 +56,7 @@ from omnigraph.language.gq.expressions import (
 from omnigraph.language.pg.grammar import BASE, QUESTION, VECTOR, vector_dimension
 from omnigraph.language.pg.tree import Name
 from omnigraph.language.source import Span
-from omnigraph.model.limits import MAX_U32, MAX_U64
+from omnigraph.model.limits import MAX_CLAUSES, MAX_COLUMNS, MAX_U32, MAX_U64
 from omnigraph.model.types import PropertyType, Scalar
 
 QUERY, MATCH, RETURN, ORDER, LIMIT = word("query"), word("match"), word("return"), word("order"), word("limit")
@@ -77,6 +77,7 @@ QUERY_START = re.compile(r"^[ \t]*+query[ \t]++[a-z_]\w*+\s*+\(", re.MULTILINE)
 def query(c: Cursor) -> t.Query:
     """One query, or `NoMatch`."""
     start = c.start
+    c.count_anew()
     c.expect(QUERY)
     name = _name(c)
     c.expect(LEFT)
@@ -180,6 +181,7 @@ def _block(c: Cursor) -> t.Block:
 
 def _clause(c: Cursor) -> t.Clause:
     start = c.start
+    c.count("clauses", MAX_CLAUSES, "join conditions with `and`, or ask several queries")
     first = c.text[start : start + 1]
     if first == "$":
         return _clause_of_variable(c, start)
@@ -250,6 +252,7 @@ def _hops(c: Cursor) -> t.Hops:
 
 def _projection(c: Cursor) -> t.Projection:
     start = c.start
+    c.count("columns", MAX_COLUMNS, "return fewer columns, or ask several queries")
     found = expression(c)
     alias: Name | None = None
     mark = c.mark()
@@ -278,6 +281,7 @@ def _order(c: Cursor) -> tuple[tuple[t.Ordering, ...], t.Part | None]:
 
 
 def _ordering(c: Cursor) -> t.Ordering:
+    c.count("sort keys", MAX_COLUMNS, "order by fewer keys")
     start = c.start
     if c.looking_at(NEAREST_AHEAD):
         return t.Ordering(rank(c), None, c.since(start))

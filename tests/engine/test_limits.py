@@ -1,0 +1,130 @@
+"""`timeout`, `memory_limit` and `cancel` are kept, by a table of queries that would take all there is (`hostile_queries`)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine import hostile_queries as hostile
+
+import omnigraph
+from omnigraph.engine.budget import Budget
+from omnigraph.errors import ParseError, QueryCancelled, ResourceLimit
+
+ROOT = Path(__file__).parent.parent.parent
+SECONDS = 0.4
+MEMORY = 20_000_000
+BESIDE = 64_000_000
+"""What a query may take beside its memory: the text of the query, Arrow's and numpy's own, what the interpreter keeps."""
+LATE = 0.35
+"""Seconds a query may take longer, by the clock of the process or by that on the wall: other processes want their turn, too."""
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured by /proc")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("limits") / "g"
+    hostile.make(made)
+    return made
+
+
+def outcomes(folder: Path, seconds: str, memory: str) -> dict[str, dict[str, Any]]:
+    command = [sys.executable, "-m", "tests.engine.hostile_queries", str(folder), seconds, memory]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False)
+    found = {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert done.returncode == 0, f"died after {list(found)[-1:]}: {done.stderr[-2000:]}"
+    assert set(found) == set(hostile.QUERIES)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seconds", "memory"), [(str(SECONDS), "-"), (str(SECONDS), str(MEMORY))], ids=["time", "time and memory"]
+)
+def test_hostile_queries_stay_within_their_limits(folder: Path, seconds: str, memory: str) -> None:
+    wrong = []
+    for name, found in outcomes(folder, seconds, memory).items():
+        if found["outcome"].startswith("raw"):
+            wrong.append(f"{name}: {found['outcome']}")
+        if min(found["wall"], found["cpu"]) > SECONDS + LATE:
+            wrong.append(f"{name}: {found['wall']:.2f} s ({found['cpu']:.2f} s of work): {found['outcome']}")
+        if memory != "-" and found["growth"] > MEMORY + BESIDE:
+            wrong.append(f"{name}: grew by {found['growth'] / 1e6:.0f} MB: {found['outcome']}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", ["pairs", "pairs in order", "distinct pairs", "groups of pairs", "walks", "one of many"])
+def test_the_operator_that_grew_is_named(folder: Path, name: str) -> None:
+    graph = omnigraph.open(folder)
+    params = {"l": [f"text {number}" for number in range(hostile.MANY)]} if name == "one of many" else None
+    with pytest.raises(ResourceLimit, match=r"needs \d+ MB, the query may use 5 MB"):
+        graph.query(hostile.QUERIES[name], params, memory_limit=5_000_000)
+
+
+@pytest.mark.parametrize("name", ["triples counted", "walks of walks", "texts in texts"])
+def test_a_query_is_cancelled_from_another_thread(folder: Path, name: str) -> None:
+    graph = omnigraph.open(folder)
+    cancel = threading.Event()
+    asked = threading.Timer(0.3, cancel.set)
+    asked.start()
+    started = time.process_time()
+    with pytest.raises(QueryCancelled):
+        graph.query(hostile.QUERIES[name], cancel=cancel, timeout=60)
+    assert time.process_time() - started < 0.3 + 2 * LATE
+
+
+def test_a_stream_keeps_its_limits_and_needs_no_memory_for_what_it_handed_out(folder: Path) -> None:
+    graph = omnigraph.open(folder)
+    rows = sum(batch.num_rows for batch in graph.stream(hostile.QUERIES["ids of pairs"], memory_limit=MEMORY))
+    assert rows == hostile.NODES**2
+    with pytest.raises(ResourceLimit, match="ran longer than"):
+        for _ in graph.stream(hostile.QUERIES["triples"], timeout=0.2):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("3,000 variables", "more than 400 clauses"),
+        ("3,000 hops", "more than 400 clauses"),
+        ("100,000 clauses", "more than 400 clauses"),
+        ("100,000 alternatives", "more than 10,000 comparisons"),
+        ("a long list", "more than 100,000 values in lists"),
+    ],
+)
+def test_a_query_that_is_too_large_is_refused_as_it_is_read(folder: Path, name: str, what: str) -> None:
+    with pytest.raises(ParseError, match=what) as caught:
+        omnigraph.open(folder).query(hostile.QUERIES[name])
+    assert caught.value.to_dict()["diagnostics"][0]["code"] == "size-limit"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("limits", [{"memory_limit": 1 << 27}, {"timeout": 60.0}, {"cancel": threading.Event()}], ids=str)
+def test_limits_that_are_not_reached_change_no_answer(folder: Path, limits: dict[str, Any]) -> None:
+    graph = omnigraph.open(folder)
+    for text in (
+        "match { $a: N $a $x:e $b $b.n < 40 } return { $a.k, $x.x, $b.k } order { $x.x desc, $a.k, $b.k } limit 50 offset 7",
+        "match { $a: N $a.n < 30 $a e{2,3} $b } return { $a.k, count($b) as c, max($b.s) as s }",
+        "match { $a: N $b: N $a.n < 9 optional { $a e $c $c.n > $b.n } } return { $a.m, count($c) as c, count(distinct $b.s) as d }",
+        "match { $a: N $a.n < 99 $a e $b $b e $c } return distinct { $c.m, $a.m }",
+        'match { $a: N $a e $b } return { $b.k } order { bm25($b.w, "wolf lamp") asc } limit 20',
+    ):
+        question = hostile.read(text)
+        assert graph.query(question, **limits).rows == graph.query(question).rows, text
+
+
+def test_a_long_step_is_left_behind_when_time_is_up() -> None:
+    budget = Budget(0.1)
+    release = threading.Event()
+    with pytest.raises(ResourceLimit, match="it was in sorting"):
+        budget.aside(lambda: release.wait(5), 1 << 20, "sorting")
+    release.set()
+    assert Budget(5).aside(lambda: 7, 1 << 20, "sorting") == 7
+    with pytest.raises(ZeroDivisionError):
+        Budget(5).aside(lambda: 1 // 0, 1 << 20, "sorting")
