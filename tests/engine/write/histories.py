@@ -10,6 +10,9 @@ same operations in that order:
 * an operation that was refused, or found nothing to do, is refused or does nothing at some moment of the history, too;
 * in the end graph and model hold the same.
 
+Beside them a process cleans up without any grace, by a clock that is hours ahead or behind: a write whose files it took is refused
+(`StalledWrite`) and tried again, and nothing else may come of it.
+
     python -m tests.engine.write.histories 4711        one history again (the operations are the same, the timing is not)
 """
 
@@ -18,19 +21,26 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from tests import children
+from tests.storage.aging import MovedClock
 
 import omnigraph as og
 from omnigraph.engine.graph import Receipt
+from omnigraph.errors import StalledWrite
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.place import Durability, Place
+from omnigraph.storage.reclaim import reclaim
 
 SCHEMA = """
 node Person { name: String @key  mail: String? @unique  age: I32? }
@@ -260,7 +270,7 @@ def _outcome(graph: og.Graph, branch: str, operation: Operation) -> Outcome:
     while True:
         try:
             receipt = operation.run(graph, branch)
-        except og.ReadSetChanged as error:
+        except (og.ReadSetChanged, StalledWrite) as error:
             if overtaken < RETRIES:
                 overtaken += 1
                 continue
@@ -272,8 +282,33 @@ def _outcome(graph: og.Graph, branch: str, operation: Operation) -> Outcome:
         return Outcome(operation, None, (receipt.affected_nodes, receipt.affected_edges), receipt.commit is not None, overtaken)
 
 
+def _clean(connection: Connection) -> None:
+    """A process that deletes whatever nobody has named yet, all the time: its clock is hours ahead, and it grants no grace.
+
+    It rests ten times as long as it works, or nothing else would get done.
+    """
+    clock, place = MovedClock(), ""
+    while True:
+        while connection.poll():
+            asked = connection.recv()
+            if asked is None:
+                return
+            place = asked
+        begun = time.monotonic()
+        if place:
+            clock.moved = timedelta(hours=random.choice([-2, 0, 2, 26]))
+            reclaim(
+                GraphStore.open(Place.at(place, durability=Durability.OS), clock=clock),
+                keep=None,
+                older_than=None,
+                grace=timedelta(0),
+                dry_run=False,
+            )
+        connection.poll(10 * (time.monotonic() - begun) + 0.01)
+
+
 class Crew:
-    """A few processes that run one history after the other."""
+    """A few processes that run one history after the other, and one that cleans up beside them."""
 
     def __init__(self) -> None:
         self._barrier = children.CONTEXT.Barrier(PROCESSES)
@@ -284,16 +319,20 @@ class Crew:
             self._processes.append(children.started(_work, theirs, self._barrier))
             theirs.close()
             self._ends.append(ours)
+        self._cleaner, theirs = children.CONTEXT.Pipe()
+        self._processes.append(children.started(_clean, theirs))
+        theirs.close()
 
     def run(self, place: str, branch: str, plans: Sequence[Sequence[Operation]]) -> list[list[Outcome]]:
         """The outcomes of each process."""
+        self._cleaner.send(place)
         for end, plan in zip(self._ends, plans, strict=True):
             end.send((place, branch, plan))
         return [end.recv() for end in self._ends]
 
     def dismiss(self) -> None:
         """Let them go."""
-        for end in self._ends:
+        for end in (*self._ends, self._cleaner):
             end.send(None)
         for process in self._processes:
             process.join(30)
