@@ -176,6 +176,8 @@ def kind_of(path: str) -> str:
         owner = "manifest" if parts[0] == "__manifest" else "table"
         if inside[0] == "_indices":
             return f"{owner} index {inside[-1].lstrip('0123456789')}"
+        if inside[0] == "_versions" and inside[1].endswith("json"):
+            return f"{owner} hint"
         if inside[0] == "_versions":
             return f"{owner} {'detached ' if inside[1].startswith('d') else ''}version"
         return f"{owner} {inside[0]}{' blobs' if len(inside) > 2 else ''} {inside[-1].rpartition('.')[2]}"

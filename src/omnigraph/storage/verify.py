@@ -24,6 +24,7 @@ store) are counted, not blamed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
@@ -39,12 +40,15 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import leases
 from omnigraph.storage.lineage import DamagedCommit
 from omnigraph.storage.manifest import Manifest
+from omnigraph.storage.names import VERSIONS
 from omnigraph.storage.place import Place
 from omnigraph.storage.reclaim import TABLE_FOLDERS
 from omnigraph.storage.reclaimed import Reclaimed, reclaimed
 from omnigraph.storage.retention import History, Lineage, read_history, states_back_to
 from omnigraph.storage.rows import deleted, pieces
 from omnigraph.storage.tables import Table, Tables
+
+_HINT = re.compile(rb'"version":\s*(\d{1,18})\b')
 
 
 class ProblemKind(Enum):
@@ -194,14 +198,29 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
         for ref in owner.ancestry():
             if ref.incarnation in histories or ref.incarnation in failed:
                 continue
+            path = f"__manifest/{ref.incarnation}"
+            hinted = _hinted(store.place, path)  # before it is looked at: somebody may publish meanwhile
             try:
-                histories[ref.incarnation] = read_history(Manifest(store.place, ref.incarnation, session), ref)
+                manifest = Manifest(store.place, ref.incarnation, session)
+                histories[ref.incarnation] = read_history(manifest, ref)
             except GraphError as error:
                 failed.add(ref.incarnation)
-                path = f"__manifest/{ref.incarnation}"
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, error.message))
+                continue
+            if manifest.last_known().version < hinted:
+                message = f"version {hinted} was written and is missing, or another one stands in its place: commits may be lost"
+                problems.append(Problem(ProblemKind.MANIFEST, name, "", path, message))
     problems += _nameless(store, session, histories.keys() | failed, bool(unread_refs))
     return Lineage(tuple(refs), tuple(tags), histories)
+
+
+def _hinted(place: Place, location: str) -> int:
+    """The newest version of a dataset that was ever written, as far as Lance has noted; 0: it has not."""
+    try:
+        found = _HINT.search(place.get(f"{location}/{VERSIONS}/latest_version_hint.json"))
+    except GraphError:
+        return 0
+    return 0 if found is None else int(found[1])
 
 
 def _nameless(store: GraphStore, session: Session, known: Set[str], unread: bool) -> Iterator[Problem]:
