@@ -19,6 +19,7 @@ import pyarrow as pa
 from omnigraph.engine.arguments import whole
 from omnigraph.engine.column import Vec, concat
 from omnigraph.engine.door import door
+from omnigraph.model.printable import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -172,7 +173,7 @@ def _summary(rows: int, shown: int) -> str:
 
 def _cell(value: object) -> str:
     text = "·" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-    text = text.replace("\n", "⏎")
+    text = printable(text.replace("\n", "⏎"))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 

@@ -25,6 +25,7 @@ from omnigraph.engine.history.row_delta import RawRow, RowDelta
 from omnigraph.engine.spelling import plain, spelt
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.printable import printable
 
 Kind = Literal["node", "edge"]
 Op = Literal["insert", "update", "delete"]
@@ -266,7 +267,7 @@ def shown(value: object) -> str:
             return _number(value)
         case list() if len(value) > 4:
             return f"[{', '.join(shown(v) for v in value[:3])}, … {len(value)}]"
-    text = str(value).replace("\n", "⏎")
+    text = printable(str(value).replace("\n", "⏎"))
     return text if len(text) <= 40 else text[:39] + "…"
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.surfaces.cli.output import say
 from omnigraph.surfaces.cli.settings import DEFAULT_WIDTH, FORMATS
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def write_answer(
         return
     text = "".join(f"{line}\n" for line in lines_of(result, form, width=width, layout=layout))
     if out is None:
-        click.echo(text, nl=False)
+        say(text, nl=False)
     else:
         Path(out).write_text(text, encoding="utf-8")
 

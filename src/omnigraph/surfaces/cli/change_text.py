@@ -11,9 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from omnigraph.surfaces.cli.output import use_colour
+from omnigraph.surfaces.cli.output import styled, use_colour
 
 if TYPE_CHECKING:
     from omnigraph.engine.history.blocks import Cause
@@ -27,7 +25,7 @@ LONGEST_VALUE = 60
 
 def painted(text: str, colour: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
     """A text in a colour, where somebody looks."""
-    return click.style(text, fg=colour, bold=bold or None, dim=dim or None) if use_colour(sys.stdout) else text
+    return styled(text, fg=colour, bold=bold or None, dim=dim or None) if use_colour(sys.stdout) else text
 
 
 def value_text(value: object) -> str:

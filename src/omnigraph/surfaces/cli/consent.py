@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.errors import NotConfirmed, NotFound
+from omnigraph.surfaces.cli.output import say
 from omnigraph.surfaces.cli.scope import here
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def is_local(uri: str) -> bool:
 def echo_write(label: str, uri: str) -> None:
     """One line on stderr about which graph is written to."""
     if not here().quiet:
-        click.echo(f"omnigraph {label} → {uri} (direct, {'local' if is_local(uri) else 'remote'})", err=True)
+        say(f"omnigraph {label} → {uri} (direct, {'local' if is_local(uri) else 'remote'})", err=True)
 
 
 def confirm(what: str, uri: str, *, as_json: bool) -> None:
@@ -46,7 +47,7 @@ def ask(refused: NotConfirmed, *, as_json: bool) -> None:
 
 
 def _ask(text: str) -> None:
-    click.echo(f"{text} Go on? [yes/no] ", err=True, nl=False)
+    say(f"{text} Go on? [yes/no] ", err=True, nl=False)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise NotConfirmed("not confirmed", hint="Nothing was done.")
 
@@ -58,7 +59,7 @@ class Interrupted(click.ClickException):
 
     def show(self, file: object = None) -> None:
         """One line on stderr."""
-        click.echo(self.message, err=True)
+        say(self.message, err=True)
 
 
 @contextmanager

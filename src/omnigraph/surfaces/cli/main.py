@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import click
 
 from omnigraph.errors import GraphError
+from omnigraph.model.printable import printable
 from omnigraph.model.versions import API_VERSION, __version__
 from omnigraph.surfaces.cli import quick_start
-from omnigraph.surfaces.cli.output import fail, wants_json
+from omnigraph.surfaces.cli.output import fail, say, wants_json
 from omnigraph.surfaces.cli.scope import Globals, global_options
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
@@ -107,7 +108,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in OLDER:
-            click.echo(f"warning: `omnigraph {name}` is now `omnigraph {OLDER[name]}`", err=True)
+            say(f"warning: `omnigraph {name}` is now `omnigraph {OLDER[name]}`", err=True)
             name = OLDER[name]
         module, attribute = HIDDEN.get(name) or (COMMANDS[name][0] if name in COMMANDS else None, "command")
         if module is None:
@@ -118,7 +119,7 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[:2] in (["query", "lint"], ["query", "check"]):
-            click.echo(f"warning: `omnigraph {' '.join(args[:2])}` is now `omnigraph lint`", err=True)
+            say(f"warning: `omnigraph {' '.join(args[:2])}` is now `omnigraph lint`", err=True)
             args = ["lint", *args[2:]]
         if args and args[0] not in {*COMMANDS, *OLDER, *HIDDEN} and not args[0].startswith("-"):
             from omnigraph.language.diagnostics import did_you_mean
@@ -160,10 +161,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as misuse:
+        if sys.stderr.isatty():
+            vars(misuse)["message"] = printable(misuse.message)
         misuse.show()
         return misuse.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped; nothing was changed.", err=True)
+        say("Stopped; nothing was changed.", err=True)
         return 130
     except BrokenPipeError:  # whoever read the output has had enough
         return 141

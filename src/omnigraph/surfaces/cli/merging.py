@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.errors import GraphError, MergeConflict, UsageError
+from omnigraph.model.printable import printable
 from omnigraph.surfaces.cli.change_text import change_lines, conflict_lines, painted, stats_text
 from omnigraph.surfaces.cli.consent import interruptible
+from omnigraph.surfaces.cli.output import say
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -59,29 +61,29 @@ def tell(merge: Merge) -> None:
     if not merge.dry_run:
         verb = "reverted" if merge.outcome in ("reverted", "nothing_to_revert") else "merged"
         join = "on" if verb == "reverted" else "into"
-        click.echo(f"{verb} {merge.source} {join} {merge.into}: {merge.outcome}")
+        say(f"{verb} {merge.source} {join} {merge.into}: {merge.outcome}")
         if merge.commit is not None:
-            click.echo(f"commit: {merge.commit.id}")
+            say(f"commit: {merge.commit.id}")
         return
-    click.echo(f"preview of {merge.source} into {merge.into}: {painted(merge.outcome, bold=True)}")
+    say(f"preview of {merge.source} into {merge.into}: {painted(merge.outcome, bold=True)}")
     if merge.conflicts:
         tell_conflicts(merge.conflicts)
     elif merge.changes is not None:
-        click.echo(stats_text(merge.changes.stats))
+        say(stats_text(merge.changes.stats))
         for line in change_lines(merge.changes.between(0, SHOWN_CHANGES)):
-            click.echo(line)
+            say(line)
         if len(merge.changes) > SHOWN_CHANGES:
-            click.echo(f"… and {len(merge.changes) - SHOWN_CHANGES:,} more")
+            say(f"… and {len(merge.changes) - SHOWN_CHANGES:,} more")
 
 
 def tell_conflicts(conflicts: tuple[Conflict, ...]) -> None:
     """Conflicts, one after the other."""
     number = len(conflicts)
-    click.echo(f"{number} {'conflict' if number == 1 else 'conflicts'}:")
+    say(f"{number} {'conflict' if number == 1 else 'conflicts'}:")
     for conflict in conflicts:
-        click.echo()
+        say()
         for line in conflict_lines(conflict):
-            click.echo(line)
+            say(line)
 
 
 # ── one by one ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +101,7 @@ def ask(attempt: Attempt, chosen: Any) -> Any:
             if not choices:
                 raise
             key, _ = choices.popitem()
-            click.echo(f"{painted('That does not go:', 'red')} {error.message}\n  {key} is open again.")
+            say(f"{painted('That does not go:', 'red')} {error.message}\n  {key} is open again.")
             continue
         if not preview.conflicts:
             tell(preview)
@@ -107,9 +109,9 @@ def ask(attempt: Attempt, chosen: Any) -> Any:
                 raise click.Abort
             return choices or None
         for number, conflict in enumerate(preview.conflicts, 1):
-            click.echo(f"\nconflict {number} of {len(preview.conflicts)}")
+            say(f"\nconflict {number} of {len(preview.conflicts)}")
             for line in conflict_lines(conflict):
-                click.echo(line)
+                say(line)
             choices[conflict.key] = _choice(conflict)
 
 
@@ -126,12 +128,13 @@ def _choice(conflict: Conflict) -> Any:
             case "e" | "edit" if conflict.properties:
                 return {name: _value(name, conflict) for name in conflict.properties}
             case _:
-                click.echo("  Write o, t, e or q." if conflict.properties else "  Write o, t or q: there are no values to edit.")
+                say("  Write o, t, e or q." if conflict.properties else "  Write o, t or q: there are no values to edit.")
 
 
 def _value(name: str, conflict: Conflict) -> Any:
     now = None if conflict.theirs is None else conflict.theirs.get(name)
-    given = click.prompt(f"  {name}", default=now if now is not None else "", show_default=now is not None)
+    asked = f"  {name}" if now is None else f"  {name} [{printable(str(now))}]"
+    given = click.prompt(asked, default=now if now is not None else "", show_default=False)
     if not isinstance(given, str):
         return given
     try:

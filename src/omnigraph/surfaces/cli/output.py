@@ -5,18 +5,70 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, BinaryIO, Final, TextIO
 
 import click
 
-from omnigraph.errors import GraphError, LanguageError, exit_code
+from omnigraph.errors import GraphError, LanguageError, Located, exit_code
+from omnigraph.model.printable import printable
+
+_OURS: Final = f"\x1b{secrets.token_hex(8)}"
+"""How a style of ours begins until it is shown. Nothing that is stored can know it."""
+
+
+def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Every word of a command goes out here: on a terminal nothing is left in it that it would obey, elsewhere it is as it is."""
+    stream = sys.stderr if err else sys.stdout
+    told = str(text)
+    if stream.isatty():
+        told = "\x1b".join(printable(part) for part in told.split(_OURS))
+    click.echo(told, err=err, nl=nl, color=True)
+
+
+def styled(text: str, **style: Any) -> str:
+    """A text in a style of ours, for `say`. What looks like a style in the text itself is none."""
+    before, _, after = click.style("|", **style).partition("|")
+    return before.replace("\x1b", _OURS) + text + after.replace("\x1b", _OURS)
+
+
+class _Shown:
+    """Bytes for a terminal: as text that it does not obey."""
+
+    def write(self, data: bytes, /) -> int:
+        """Show some of them."""
+        say(bytes(data).decode("utf-8", "replace"), nl=False)
+        return len(data)
+
+    def flush(self) -> None:
+        """Show all there is."""
+        sys.stdout.flush()
+
+
+def data_sink() -> _Shown | BinaryIO:
+    """Where data goes that was asked for on stdout: exactly as it is, unless that is a terminal."""
+    return _Shown() if sys.stdout.isatty() else sys.stdout.buffer
+
+
+def one_line(text: str) -> str:
+    """A text of several lines on one."""
+    return text.replace("\n", "\\n")
 
 
 def print_json(data: object) -> None:
     """Two-space JSON and a newline on stdout."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    say(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def tell_diagnostic(diagnostic: Located) -> None:
+    """A problem in a text, on stderr: in colour, unless the text holds what a terminal would obey."""
+    plain = diagnostic.render()
+    if use_colour(sys.stderr) and printable(plain) == plain:
+        say(diagnostic.render(colour=True).replace("\x1b", _OURS) + "\n", err=True)
+    else:
+        say(plain + "\n", err=True)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -71,12 +123,11 @@ def fail(error: GraphError, *, as_json: bool) -> int:
     if as_json:
         print_json(error.to_dict())
     elif isinstance(error, LanguageError):
-        colour = use_colour(sys.stderr)
         for diagnostic in error.diagnostics:
-            click.echo(diagnostic.render(colour=colour) + "\n", err=True)
-        click.echo(f"Error: {_counted(error)}", err=True)
+            tell_diagnostic(diagnostic)
+        say(f"Error: {_counted(error)}", err=True)
     else:
-        click.echo(f"Error: {_SPELLINGS.sub(lambda found: _AS_FLAGS[found[0]], error.message)}", err=True)
+        say(f"Error: {_SPELLINGS.sub(lambda found: _AS_FLAGS[found[0]], error.message)}", err=True)
         if advice(error):
-            click.echo(f"  {advice(error)}", err=True)
+            say(f"  {advice(error)}", err=True)
     return exit_code(error)

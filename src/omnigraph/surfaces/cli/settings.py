@@ -27,9 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from omnigraph.errors import NotFound, ScopeError, UsageError
+from omnigraph.surfaces.cli.output import say
 
 FORMATS: Final = ("table", "kv", "csv", "jsonl", "json", "arrow", "parquet")
 SETTABLE_FORMATS: Final = FORMATS[:5]
@@ -201,7 +200,7 @@ def read() -> Settings:
         raise UsageError(f"cannot read {path}: {error}") from None
     content = parse(text, path)
     for key in unknown_keys(content):
-        click.echo(f"warning: unknown key `{key}` (newer CLI feature or typo); ignored", err=True)
+        say(f"warning: unknown key `{key}` (newer CLI feature or typo); ignored", err=True)
     return Settings(path, content)
 
 

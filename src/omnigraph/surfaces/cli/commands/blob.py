@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import click
 
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import data_sink, print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
 
 if TYPE_CHECKING:
@@ -74,8 +73,9 @@ def get(
         raise UsageError("Blob range is not satisfiable", hint=f"The Blob has {len(whole)} bytes.")
     data = whole[offset:] if length is None else whole[offset : offset + length]
     if out is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        sink = data_sink()
+        sink.write(data)
+        sink.flush()
         return
     Path(out).write_bytes(data)
     if as_json:
@@ -110,7 +110,7 @@ def stat(
     if as_json:
         print_json(data)
         return
-    click.echo(f"{entity} {type_} {id_} {property_name}")
+    say(f"{entity} {type_} {id_} {property_name}")
     for name in ("kind", *about):
-        click.echo(f"{name}: {data[name]}")
-    click.echo(f"commit: {found.commit}")
+        say(f"{name}: {data[name]}")
+    say(f"commit: {found.commit}")

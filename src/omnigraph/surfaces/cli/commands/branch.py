@@ -8,7 +8,7 @@ from omnigraph.errors import GraphError
 from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_options
 from omnigraph.surfaces.cli.consent import confirm, echo_write, one_step
 from omnigraph.surfaces.cli.merging import settled, tell
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, actor, address, open_at, open_graph, uri_option
 
 QUIET = frozenset({"quiet"})
@@ -33,7 +33,7 @@ def create(name: str, from_: str, uri: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"uri": where, "from": from_, "name": name, "actor_id": actor()})
     else:
-        click.echo(f"created branch {name} from {from_}")
+        say(f"created branch {name} from {from_}")
 
 
 @command.command("list", capability=Capability.DATA, usable=READS)
@@ -47,7 +47,7 @@ def list_(uri: str | None, as_json: bool) -> None:
         print_json({"branches": names})
     else:
         for name in names:
-            click.echo(name)
+            say(name)
 
 
 @command.command(capability=Capability.DATA, usable=WRITES, also=frozenset({"quiet", "yes"}))
@@ -64,7 +64,7 @@ def delete(name: str, uri: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"uri": where, "name": name, "actor_id": actor()})
     else:
-        click.echo(f"deleted branch {name}")
+        say(f"deleted branch {name}")
 
 
 @command.command(capability=Capability.DATA, usable=WRITES, also=QUIET)
@@ -120,11 +120,11 @@ def merge(
                 data["branch_deleted"] = True
             except GraphError as error:  # the merge stands; that the name is still there is worth a word, not a failure
                 data |= {"branch_deleted": False, "branch_delete_error": error.message}
-                click.echo(f"warning: branch {source} was merged but not deleted: {error.message}", err=True)
+                say(f"warning: branch {source} was merged but not deleted: {error.message}", err=True)
     if as_json:
         print_json(data)
     else:
         tell(merged)
         if data.get("branch_deleted"):
-            click.echo(f"deleted branch {source}")
+            say(f"deleted branch {source}")
     return 1 if merged.conflicts else 0

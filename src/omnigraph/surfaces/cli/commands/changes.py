@@ -13,7 +13,7 @@ import click
 from omnigraph.errors import StorageError, UsageError
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
 from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, painted, schema_lines
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def poll(
         return
     for block in blocks:
         for line in (*cause_lines(block.cause), *schema_lines(block.schema), *change_lines(block.changes), ""):
-            click.echo(line)
+            say(line)
     if not blocks:
-        click.echo("(no new commits)")
-    click.echo(f"cursor: {painted(page.cursor, bold=True)}")
-    click.echo(f"caught_up: {str(page.caught_up).lower()}")
+        say("(no new commits)")
+    say(f"cursor: {painted(page.cursor, bold=True)}")
+    say(f"caught_up: {str(page.caught_up).lower()}")
 
 
 @command.command(capability=Capability.DATA, usable=READS)
@@ -108,9 +108,9 @@ def baseline(
     if as_json:
         print_json({"snapshot_commit_id": found.commit, "resume_cursor": found.cursor})
         return
-    click.echo(f"snapshot: {out}")
-    click.echo(f"snapshot_commit_id: {found.commit}")
-    click.echo(f"resume_cursor: {found.cursor}")
+    say(f"snapshot: {out}")
+    say(f"snapshot_commit_id: {found.commit}")
+    say(f"resume_cursor: {found.cursor}")
 
 
 def _write(found: Baseline, out: Path) -> None:

@@ -12,7 +12,7 @@ from omnigraph.model.times import duration
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import confirm as ask_for_consent
 from omnigraph.surfaces.cli.consent import echo_write
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
 
 
@@ -63,12 +63,12 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
         )
     else:
         verb = "removed" if confirmed else "would remove"
-        click.echo(
+        say(
             f"{verb} {report.commits_reclaimed} commits, {report.files_removed} files, {report.bytes_removed:,} bytes; "
             f"{report.commits_kept} commits stay"
         )
         if report.reason is not None:
-            click.echo(f"nothing to remove: {report.reason}")
+            say(f"nothing to remove: {report.reason}")
     if not confirmed:
         policy = [f"keep the newest {keep}" if keep else "", f"keep what was current within {older_than}" if older_than else ""]
-        click.echo(f"policy: {', '.join(p for p in policy if p)}. Nothing was removed; give --confirm to do it.", err=True)
+        say(f"policy: {', '.join(p for p in policy if p)}. Nothing was removed; give --confirm to do it.", err=True)

@@ -9,7 +9,7 @@ import click
 
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
 from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, moment, painted
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import one_line, print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
 
 
@@ -34,7 +34,7 @@ def list_(uri: str | None, branch: str, limit: int | None, as_json: bool) -> Non
         line = f"{painted(commit.id, 'cyan')} graph_branch={commit.branch} graph_manifest_version={commit.number}"
         line += f" actor={commit.actor}" if commit.actor is not None else ""
         line += f" {commit.operation} {moment(commit.created_at)}"
-        click.echo(line + (f" {commit.message}" if commit.message else ""))
+        say(line + (f" {one_line(commit.message)}" if commit.message else ""))
 
 
 @command.command(capability=Capability.DATA, usable=READS)
@@ -50,7 +50,7 @@ def show(id: str, uri: str | None, as_json: bool) -> None:
         return
     for name, value in {**commit.to_dict(), "graph_branch": commit.branch}.items():
         if value is not None:
-            click.echo(f"{name}: {moment(commit.created_at) if name == 'created_at' else value}")
+            say(f"{name}: {moment(commit.created_at) if name == 'created_at' else one_line(str(value))}")
 
 
 @command.command(capability=Capability.DATA, usable=READS)
@@ -86,7 +86,7 @@ def changes(
             block = graph.commit_changes(id, page_token=token, limit=limit, kinds=kinds, types=types, ops=ops)
         pages.end()
         if page_token is not None and token is not None:
-            click.echo(f"next_page_token: {token}")
+            say(f"next_page_token: {token}")
 
 
 class _Pages:
@@ -99,20 +99,20 @@ class _Pages:
     def begin(self, cause: object) -> None:
         if self._json:
             told = json.dumps(cause, indent=2, ensure_ascii=False).replace("\n", "\n  ")
-            click.echo(f'{{\n  "cause": {told},\n  "changes": [', nl=False)
+            say(f'{{\n  "cause": {told},\n  "changes": [', nl=False)
         else:
             assert isinstance(cause, list)
-            click.echo("\n".join(cause))
+            say("\n".join(cause))
 
     def add(self, items: Sequence[object]) -> None:
         for item in items:
             if self._json:
                 told = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", "\n    ")
-                click.echo(("," if self._count else "") + f"\n    {told}", nl=False)
+                say(("," if self._count else "") + f"\n    {told}", nl=False)
             else:
-                click.echo(item)
+                say(item)
             self._count += 1
 
     def end(self) -> None:
         if self._json:
-            click.echo("\n  ]\n}" if self._count else "]\n}")
+            say("\n  ]\n}" if self._count else "]\n}")

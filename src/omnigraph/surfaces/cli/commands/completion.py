@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Command
 
 VARIABLE = "_OMNIGRAPH_COMPLETE"
@@ -31,4 +31,4 @@ def command(shell: str, as_json: bool) -> None:
     if as_json:
         print_json({"shell": shell, "script": script})
     else:
-        click.echo(script)
+        say(script)

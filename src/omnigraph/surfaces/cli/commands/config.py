@@ -11,7 +11,7 @@ import click
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Group, here
 from omnigraph.surfaces.cli.settings import ENVIRONMENT, KEYS, Settings
 
@@ -31,11 +31,11 @@ def show(as_json: bool) -> None:
     if as_json:
         print_json({"path": str(settings.path), "settings": settings.content, "environment": environment})
         return
-    click.echo(f"{settings.path}{'' if settings.path.exists() else ' (does not exist)'}")
+    say(f"{settings.path}{'' if settings.path.exists() else ' (does not exist)'}")
     for key, value in _flat(settings.content):
-        click.echo(f"{key}: {value}")
+        say(f"{key}: {value}")
     for name, value in environment.items():
-        click.echo(f"${name}: {value}")
+        say(f"${name}: {value}")
 
 
 @command.command("set", capability=Capability.LOCAL)
@@ -60,7 +60,7 @@ def set_(key: str, value: str, as_json: bool) -> None:
     if as_json:
         print_json({"key": key, "value": parsed, "path": str(settings.path)})
     else:
-        click.echo(f"{key}: {parsed}")
+        say(f"{key}: {parsed}")
 
 
 @command.command(capability=Capability.LOCAL)
@@ -75,7 +75,7 @@ def unset(key: str, as_json: bool) -> None:
     if as_json:
         print_json({"key": key, "path": str(settings.path)})
     else:
-        click.echo(f"unset {key}")
+        say(f"unset {key}")
 
 
 def _require_known(key: str) -> None:
@@ -102,7 +102,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and "#" in path.read_text():
         path.replace(path.with_suffix(".yaml.bak"))
-        click.echo(f"note: comments are lost; the file as it was is {path.name}.bak", err=True)
+        say(f"note: comments are lost; the file as it was is {path.name}.bak", err=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     unfinished.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
     unfinished.replace(path)

@@ -6,7 +6,7 @@ import click
 
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
 from omnigraph.surfaces.cli.change_text import change_lines, painted, stats_text
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph, uri_option
 
 
@@ -41,6 +41,6 @@ def command(
         if as_json:
             print_json(found.to_dict())
             return
-        click.echo(f"{painted(before, bold=True)} → {painted(after, bold=True)}: {stats_text(found.stats)}")
+        say(f"{painted(before, bold=True)} → {painted(after, bold=True)}: {stats_text(found.stats)}")
         for line in () if only_stats else change_lines(found):
-            click.echo(line)
+            say(line)

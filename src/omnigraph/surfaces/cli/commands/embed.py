@@ -8,7 +8,7 @@ import click
 
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Command
 from omnigraph.surfaces.cli.seeds import Job, Mode, Selector, Spec, manifest, rewrite
 
@@ -84,7 +84,7 @@ def command(
             }
         )
         return
-    click.echo(
+    say(
         f"embedded {count.embedded} records (selected {count.selected}, cleaned {count.cleaned}) from {read} -> {written} "
         f"[{mode.value} {job.spec.dimension}d]"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, target, target_options, the_query
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
 
 
@@ -34,4 +34,4 @@ def command(
     if as_json:
         print_json(plan.to_dict())
     else:
-        click.echo(str(plan))
+        say(str(plan))

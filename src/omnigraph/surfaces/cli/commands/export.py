@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import data_sink, print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
 
 
@@ -33,7 +31,7 @@ def command(
     omnigraph export people.omni > people.jsonl
     """
     if jsonl:
-        click.echo("warning: an export is JSON lines anyway; --jsonl is not needed", err=True)
+        say("warning: an export is JSON lines anyway; --jsonl is not needed", err=True)
     if as_json and out is None:
         raise click.UsageError("--json tells what was written to a file: give --out too")
     branch, snapshot = target(branch, snapshot)
@@ -47,9 +45,10 @@ def command(
             with counting_bar("exporting", total) as advance:
                 done = graph.export(out, types=chosen, branch=branch, at=snapshot, progress=advance)
         else:
-            done = graph.export(sys.stdout.buffer, types=chosen, branch=branch, at=snapshot)
-            sys.stdout.buffer.flush()
+            sink = data_sink()
+            done = graph.export(sink, types=chosen, branch=branch, at=snapshot)
+            sink.flush()
     if as_json:
         print_json({"out": out, "graph_commit_id": done.commit, "entities": done.entities, "bytes": done.bytes})
     elif out is not None:
-        click.echo(f"exported {done.entities:,} entities ({done.bytes:,} bytes) to {out}")
+        say(f"exported {done.entities:,} entities ({done.bytes:,} bytes) to {out}")

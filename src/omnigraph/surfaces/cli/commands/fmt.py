@@ -13,7 +13,7 @@ from omnigraph.language.gq.format import format_queries
 from omnigraph.language.pg.format import format_schema
 from omnigraph.language.source import Source
 from omnigraph.surfaces.cli.files import read_source
-from omnigraph.surfaces.cli.output import fail, print_json
+from omnigraph.surfaces.cli.output import fail, print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Command
 
 _FORMATTERS = {".pg": format_schema, ".gq": format_queries}
@@ -45,11 +45,11 @@ def command(paths: tuple[str, ...], only_check: bool, show_diff: bool, lang: str
         changed = laid_out != source.text
         files.append({"path": path, "changed": changed})
         if changed and show_diff:
-            click.echo("".join(_diff(path, source.text, laid_out)), nl=False)
+            say("".join(_diff(path, source.text, laid_out)), nl=False)
         elif changed and not only_check:
             Path(path).write_bytes(laid_out.encode())
         if changed and not as_json:
-            click.echo(f"{'would lay out' if only_check or show_diff else 'laid out'} {path}", err=True)
+            say(f"{'would lay out' if only_check or show_diff else 'laid out'} {path}", err=True)
     if as_json:
         print_json({"files": files, "changed": sum(f.get("changed") is True for f in files)})
     return failed or int((only_check or show_diff) and any(f.get("changed") for f in files))
@@ -59,7 +59,7 @@ def _format_stdin(lang: str | None) -> int:
     if lang is None:
         raise UsageError("`omnigraph fmt -` needs --lang pg or --lang gq")
     source = Source(sys.stdin.buffer.read().decode("utf-8"), "<stdin>")
-    click.echo(_FORMATTERS[f".{lang}"](source), nl=False)
+    say(_FORMATTERS[f".{lang}"](source), nl=False)
     return 0
 
 

@@ -8,7 +8,7 @@ import click
 
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.files import read_source
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.quick_start import import_engine
 from omnigraph.surfaces.cli.scope import Capability, Command, checked, here
 
@@ -34,4 +34,4 @@ def command(uri: str, schema_path: str, force: bool, as_json: bool) -> None:
     if as_json:
         print_json({"uri": uri, "commit": graph.commits(limit=1)[0].to_dict()})
     else:
-        click.echo(f"initialized {uri}")
+        say(f"initialized {uri}")

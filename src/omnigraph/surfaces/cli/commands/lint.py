@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from omnigraph.catalog.catalog import Catalog
@@ -13,7 +11,7 @@ from omnigraph.errors import UsageError
 from omnigraph.language.lint import Severity
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.files import read_source
-from omnigraph.surfaces.cli.output import print_json, use_colour
+from omnigraph.surfaces.cli.output import print_json, say, tell_diagnostic
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, here, open_at
 
 _LABELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARN ", Severity.INFO: "INFO "}
@@ -55,17 +53,16 @@ def _schema(uri: str | None, path: str | None) -> tuple[Catalog, SchemaSource]:
 
 
 def _print(report: LintReport) -> None:
-    colour = use_colour(sys.stderr)
     for diagnostic in report.diagnostics:
-        click.echo(diagnostic.render(colour=colour) + "\n", err=True)
+        tell_diagnostic(diagnostic)
     for result in report.results:
         label = "ERROR" if result.error else "OK   "
-        click.echo(f"{label} query `{result.name}` ({result.kind})" + (f": {result.error}" if result.error else ""))
+        say(f"{label} query `{result.name}` ({result.kind})" + (f": {result.error}" if result.error else ""))
         for warning in result.warnings:
-            click.echo(f"WARN  query `{result.name}`: {warning}")
+            say(f"WARN  query `{result.name}`: {warning}")
     for finding in report.findings:
-        click.echo(f"{_LABELS[finding.severity]} {finding.code} {finding.message}")
-    click.echo(
+        say(f"{_LABELS[finding.severity]} {finding.code} {finding.message}")
+    say(
         f"INFO  Lint complete: {_count(len(report.results), 'query', 'queries')} processed, "
         f"{_count(report.errors, 'error')}, {_count(report.warnings, 'warning')}, {_count(report.infos, 'info')}"
     )

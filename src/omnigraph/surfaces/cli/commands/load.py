@@ -10,7 +10,7 @@ from omnigraph.errors import UsageError, WouldEmpty
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import ask, completing_indexes, confirm, echo_write, interruptible
 from omnigraph.surfaces.cli.files import Stdin
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, open_at
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def command(
 @json_option("what was loaded")
 def ingest(uri: str | None, paths: tuple[str, ...], mode: str, branch: str, from_: str, as_json: bool) -> None:
     """The older form of `load`: a missing branch is made, and more spellings of records are taken."""
-    click.echo("warning: `omnigraph ingest` is now `omnigraph load`", err=True)
+    say("warning: `omnigraph ingest` is now `omnigraph load`", err=True)
     run(uri, paths, as_json, "ingest", mode=mode, branch=branch, from_=from_, dialect="compatible")
 
 
@@ -144,16 +144,16 @@ def _tell(result: LoadResult, where: str, branch: str, as_json: bool) -> None:
             del data["base_branch"]
         print_json({"uri": where, **data, "commit": result.commit.to_dict()})
         return
-    click.echo(
+    say(
         f"loaded {where} on branch {branch} with {result.mode.value}: {result.rows} entities across "
         f"{len(result.nodes_loaded)} node types and {len(result.edges_loaded)} edge types"
     )
     if result.branch_created:
-        click.echo(f"branch {branch} created from {result.base_branch}")
+        say(f"branch {branch} created from {result.base_branch}")
     for path in result.skipped:
-        click.echo(f"skipped: {path}")
+        say(f"skipped: {path}")
     if result.quarantined:
-        click.echo(f"quarantined: {result.quarantined}, see {result.quarantine}")
+        say(f"quarantined: {result.quarantined}, see {result.quarantine}")
 
 
 def _source(paths: tuple[str, ...]) -> Any:

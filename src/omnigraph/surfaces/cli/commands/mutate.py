@@ -6,7 +6,7 @@ import click
 
 from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, the_query
 from omnigraph.surfaces.cli.consent import interruptible
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, open_graph
 
 
@@ -39,6 +39,6 @@ def command(
     if as_json:
         print_json(receipt.to_dict())
         return
-    click.echo(f"changed {branch} via {receipt.query_name}: {receipt.affected_nodes} nodes, {receipt.affected_edges} edges")
+    say(f"changed {branch} via {receipt.query_name}: {receipt.affected_nodes} nodes, {receipt.affected_edges} edges")
     if receipt.actor is not None:
-        click.echo(f"actor_id: {receipt.actor}")
+        say(f"actor_id: {receipt.actor}")

@@ -6,7 +6,7 @@ import click
 
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import echo_write, interruptible
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, here, open_at
 
 
@@ -44,14 +44,14 @@ def command(uri: str | None, branch: str, as_json: bool) -> None:
     if as_json:
         print_json({"uri": where, "datasets": datasets})
         return
-    click.echo(f"optimize {where} — {len(datasets)} datasets")
+    say(f"optimize {where} — {len(datasets)} datasets")
     width = max((len(keys[t.type].type_key) for t in done.tables), default=0)
     for t in done.tables:
         name = keys[t.type].type_key.ljust(width)
         if t.busy:
-            click.echo(f"{name}  skipped (somebody wrote to it all the time)")
+            say(f"{name}  skipped (somebody wrote to it all the time)")
         elif t.commit is None:
-            click.echo(f"{name}  no-op")
+            say(f"{name}  no-op")
         else:
             indexes = f"  indexes: {', '.join(t.covered)}" if t.covered else ""
-            click.echo(f"{name}  frags {t.pieces_before} → {t.pieces_after} ✓{indexes}")
+            say(f"{name}  frags {t.pieces_before} → {t.pieces_after} ✓{indexes}")

@@ -9,7 +9,7 @@ import click
 
 from omnigraph.errors import GraphError
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Group, here
 from omnigraph.surfaces.cli.settings import FORMATS, Settings
 
@@ -31,9 +31,9 @@ def list_(as_json: bool) -> None:
     for item in items:
         active = " (active)" if item["active"] else ""
         told = f"{item['scope_kind']}: {item['target']}" if item["valid"] else f"invalid: {item['error']}"
-        click.echo(f"{item['name']}{active}  {told}")
+        say(f"{item['name']}{active}  {told}")
     if not items:
-        click.echo(f"(no profiles in {settings.path})")
+        say(f"(no profiles in {settings.path})")
 
 
 @command.command(capability=Capability.LOCAL)
@@ -57,7 +57,7 @@ def show(name: str | None, as_json: bool) -> None:
         return
     for key, value in data.items():
         if value is not None:
-            click.echo(f"{key}: {value}")
+            say(f"{key}: {value}")
 
 
 def _item(settings: Settings, name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
 
 WHY = """nothing needs repairing: a commit is one atomic step, so a graph is never half-written.
@@ -28,7 +28,7 @@ def command(uri: str | None, confirm: bool, force: bool, as_json: bool) -> None:
     with open_at(where) as graph:
         snapshot = graph.snapshot()
     if not as_json:
-        click.echo(WHY)
+        say(WHY)
         return
     datasets: list[dict[str, Any]] = [
         {

@@ -20,7 +20,7 @@ from omnigraph.language.source import Source
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import echo_write, interruptible
 from omnigraph.surfaces.cli.files import read_source
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, actor, address, open_at, open_graph
 
 
@@ -64,7 +64,7 @@ def show(uri: str | None, branch: str | None, picture: bool, as_json: bool) -> N
 
         draw(Catalog.of(ir))
     else:
-        click.echo(text, nl=not text.endswith("\n"))
+        say(text, nl=not text.endswith("\n"))
 
 
 _BACKFILL = click.option(
@@ -101,12 +101,12 @@ def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool,
         steps = migration.to_json()["steps"]
         print_json({"uri": where, "supported": migration.supported, "step_count": len(migration.steps), "steps": steps})
     else:
-        click.echo(f"schema plan for {where}")
-        click.echo(f"supported: {'yes' if migration.supported else 'no'}")
+        say(f"schema plan for {where}")
+        say(f"supported: {'yes' if migration.supported else 'no'}")
         for line in render_plan(migration):
-            click.echo(f"- {line}" if migration.steps else line)
+            say(f"- {line}" if migration.steps else line)
         for notice in resolution.notices:
-            click.echo(f"note: {notice.message}", err=True)
+            say(f"note: {notice.message}", err=True)
     return 0 if migration.supported else 1
 
 
@@ -133,9 +133,9 @@ def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool
         told = {name: data[name] for name in ("supported", "applied", "step_count")}
         print_json({"uri": where, **told, "graph_manifest_version": number, "steps": data["steps"], "commit": data["commit"]})
         return
-    click.echo(f"schema apply on {where}: {'applied' if done.applied else 'nothing to do'}")
+    say(f"schema apply on {where}: {'applied' if done.applied else 'nothing to do'}")
     for line in render_plan(done.plan):
-        click.echo(f"- {line}" if done.plan.steps else line)
+        say(f"- {line}" if done.plan.steps else line)
 
 
 def _backfill(given: tuple[str, ...]) -> dict[str, Json]:

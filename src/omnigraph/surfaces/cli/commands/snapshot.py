@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
 
 
@@ -21,10 +21,10 @@ def command(uri: str | None, branch: str, as_json: bool) -> None:
         print_json(data)
         return
     for name in ("graph_branch", "graph_manifest_version", "internal_schema_version"):
-        click.echo(f"{name}: {data[name]}")
+        say(f"{name}: {data[name]}")
     for one in data["datasets"]:
         branch_ = one["native_dataset_branch"] or "-"
-        click.echo(
+        say(
             f"{one['entity_kind']} type '{one['type_name']}' published_dataset_version={one['published_dataset_version']} "
             f"native_dataset_branch={branch_} entities={one['entity_count']}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
 
 
@@ -22,9 +22,9 @@ def command(uri: str | None, branch: str | None, snapshot: str | None, as_json: 
         data = found.to_dict()
         print_json({name: data[name] for name in ("branch", "commit", "types")})
         return
-    click.echo(f"branch {found.branch} at {found.commit}")
+    say(f"branch {found.branch} at {found.commit}")
     names = max((len(t.name) for t in found.types), default=0)
     rows = max((len(f"{t.rows:,}") for t in found.types), default=0)
     for t in found.types:
         indexes = ", ".join(f"{prop} ({kind})" for prop, kind in t.indexes)
-        click.echo(f"{t.kind}  {t.name.ljust(names)}  {f'{t.rows:,}'.rjust(rows)}  {indexes}".rstrip())
+        say(f"{t.kind}  {t.name.ljust(names)}  {f'{t.rows:,}'.rjust(rows)}  {indexes}".rstrip())

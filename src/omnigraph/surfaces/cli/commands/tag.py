@@ -6,7 +6,7 @@ import click
 
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import echo_write, one_step
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, open_at, open_graph, uri_option
 
 QUIET = frozenset({"quiet"})
@@ -32,7 +32,7 @@ def create(name: str, commit: str | None, branch: str, uri: str | None, as_json:
     if as_json:
         print_json({"name": tag.name, "graph_commit_id": tag.commit})
     else:
-        click.echo(f"created tag {tag.name} at {tag.commit}")
+        say(f"created tag {tag.name} at {tag.commit}")
 
 
 @command.command("list", capability=Capability.DATA, usable=READS)
@@ -47,7 +47,7 @@ def list_(uri: str | None, as_json: bool) -> None:
         return
     width = max((len(tag.name) for tag in tags), default=0)
     for tag in tags:
-        click.echo(f"{tag.name.ljust(width)}  {tag.commit}")
+        say(f"{tag.name.ljust(width)}  {tag.commit}")
 
 
 @command.command(capability=Capability.DATA, usable=WRITES - {"as"}, also=QUIET)
@@ -63,4 +63,4 @@ def delete(name: str, uri: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"name": name})
     else:
-        click.echo(f"deleted tag {name}")
+        say(f"deleted tag {name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
 
 
@@ -30,9 +30,9 @@ def command(uri: str | None, deep: bool, content: bool, as_json: bool) -> int:
         print_json({"uri": where, "ok": report.ok, **looked, "problems": problems})
     else:
         for problem in report.problems:
-            click.echo(f"{problem.kind.value}: {problem.path} ({problem.branch}): {problem.message}")
+            say(f"{problem.kind.value}: {problem.path} ({problem.branch}): {problem.message}")
         state = "ok" if report.ok else f"{len(report.problems)} problems"
-        click.echo(
+        say(
             f"{state}: {report.branches} branches, {report.tags} tags, {report.commits} commits, {report.versions} versions, "
             f"{report.files} files" + (f" ({report.unchecked} without a checksum)" if report.unchecked and content else "")
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.model.versions import API_VERSION, INTERNAL_SCHEMA_VERSION, __version__
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Command
 
 
@@ -16,5 +16,5 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json({"version": API_VERSION, "internal_schema_version": INTERNAL_SCHEMA_VERSION, "package": __version__})
         return
-    click.echo(f"omnigraph {API_VERSION}")
-    click.echo(f"internal-schema {INTERNAL_SCHEMA_VERSION}")
+    say(f"omnigraph {API_VERSION}")
+    say(f"internal-schema {INTERNAL_SCHEMA_VERSION}")

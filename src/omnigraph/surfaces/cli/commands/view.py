@@ -11,7 +11,7 @@ import click
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.cli.arguments import json_option, parameters, target, target_options, the_query
 from omnigraph.surfaces.cli.files import read_source
-from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def command(
         told = {"out": str(where), "kind": drawing.kind, "nodes": len(drawing.nodes), "edges": len(drawing.edges)}
         print_json({**told, "opened": opened})
         return
-    click.echo(f"drew {len(drawing.nodes)} nodes and {len(drawing.edges)} edges: {where}")
+    say(f"drew {len(drawing.nodes)} nodes and {len(drawing.edges)} edges: {where}")
     if not opened and not no_open:
-        click.echo("no browser was found; open the file yourself", err=True)
+        say("no browser was found; open the file yourself", err=True)
 
 
 def _of_file(path: str, more: bool) -> Picture:
