@@ -12,11 +12,12 @@ from omnigraph.pipeline.jobs import embed, export, optimize, run_on, statistics
 from omnigraph.pipeline.load import load, on
 from omnigraph.pipeline.report import report
 from omnigraph.pipeline.session import package_zip, session, ship_package
-from omnigraph.pipeline.sink import sink
+from omnigraph.pipeline.sink import Sink, sink
 from omnigraph.pipeline.source import register, table
 from omnigraph.pipeline.tasks import run_tasks
 
 __all__ = [
+    "Sink",
     "analytics",
     "changes",
     "embed",

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from tests.engine.load.loading import EVERYTHING, comparable, graph, written
 
+from omnigraph.errors import SparkUnavailable
+from omnigraph.surfaces.cli.main import run
+
 pytestmark = pytest.mark.slow
 
 RECORDS: list[object] = [
@@ -42,7 +45,8 @@ def test_load_by_either_engine(tmp_path: Path) -> None:
     told = []
     for name, engine in zip(names, ("auto", "spark"), strict=True):
         given = ("load", name, "--data", "all.jsonl", "--mode", "merge", "--engine", engine, "--quarantine", f"{engine}.jsonl")
-        ran = omnigraph(tmp_path, *given, "--json", "--quiet")
+        more = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1") if engine == "spark" else ()
+        ran = omnigraph(tmp_path, *given, *more, "--json", "--quiet")
         assert (ran.returncode, ran.stderr) == (0, "")
         said = json.loads(ran.stdout)
         told.append((said["nodes"], said["edges"], said["total_entities"], said["quarantined"], said["commit"]["operation"]))
@@ -53,3 +57,31 @@ def test_load_by_either_engine(tmp_path: Path) -> None:
     )
     assert (tmp_path / "auto.jsonl").read_text() == (tmp_path / "spark.jsonl").read_text()
     assert comparable(here) == comparable(there)
+
+
+def test_master_and_settings_are_those_of_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[dict[str, object]] = []
+
+    def session(**given: object) -> object:
+        asked.append(given)
+        raise SparkUnavailable("not here")
+
+    monkeypatch.setattr("omnigraph.pipeline.load.session", session)
+    name = graph(tmp_path, EVERYTHING).store.place.uri
+    data = str(written(tmp_path / "all.jsonl", RECORDS))
+    load = ["load", name, "--data", data, "--mode", "merge"]
+    conf = ["--conf", "spark.executor.memory=4g", "--conf", "spark.driver.extraJavaOptions=-Da=b"]
+    wanted = {"spark.executor.memory": "4g", "spark.driver.extraJavaOptions": "-Da=b"}
+    for given, master, config in (
+        (["--master", "spark://h:7077"], "spark://h:7077", {}),
+        (["--master", "local[3]", *conf, "--engine", "spark"], "local[3]", wanted),
+        (conf, None, wanted),
+    ):
+        assert run([*load, *given]) == 1
+        assert "not here" in capsys.readouterr().err
+        assert asked.pop() == {"master": master, "config": config, "quick": True}
+    for wrong in (["--master", "local", "--engine", "local"], ["--conf", "nonsense"], ["--conf", "=4"]):
+        assert run([*load, *wrong]) == 2
+    assert asked == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import time
-from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Iterator
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,12 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import datasource as sf
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.datasource import WriterCommitMessage
-from pyspark.sql.types import StructType
 
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.pipeline.source import OmniGraphSource, Reader, grouped
+from omnigraph.pipeline.source import OmniGraphSource, grouped
 from omnigraph.pipeline.types import spark_schema
 from omnigraph.storage.rows import Piece
 
@@ -142,92 +140,6 @@ def test_some_columns_in_several_tasks(spark: SparkSession, graph: og.Graph) -> 
 def test_pieces_are_grouped_by_their_rows(sizes: list[int], least: int | None, groups: list[tuple[int, ...]]) -> None:
     pieces = [Piece(number, (), None, rows, rows) for number, rows in enumerate(sizes)]
     assert grouped(pieces, least) == groups
-
-
-# ── filters ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-MOMENT = datetime(2024, 1, 2, 0, 0, 0, 2000, UTC)
-FILTERS: list[tuple[sf.Filter, Callable[[dict[str, Any]], bool | None]]] = [
-    (sf.EqualTo(("i",), 2), lambda r: r["i"] == 2),
-    (sf.EqualNullSafe(("i",), 2), lambda r: r["i"] == 2),
-    (sf.GreaterThan(("i",), 1), lambda r: r["i"] is not None and r["i"] > 1),
-    (sf.GreaterThanOrEqual(("l",), 1), lambda r: r["l"] is not None and r["l"] >= 1),
-    (sf.LessThan(("d",), 0.5), lambda r: r["d"] is not None and r["d"] < 0.5),
-    (sf.LessThanOrEqual(("f",), 0.5), lambda r: r["f"] is not None and r["f"] <= 0.5),
-    (sf.In(("i",), (1, 2, -3)), lambda r: r["i"] in (1, 2, -3)),
-    (sf.Not(sf.In(("i",), (1, 2))), lambda r: r["i"] is not None and r["i"] not in (1, 2)),
-    (sf.Not(sf.EqualTo(("i",), 2)), lambda r: r["i"] is not None and r["i"] != 2),
-    (sf.IsNull(("i",)), lambda r: r["i"] is None),
-    (sf.IsNotNull(("color",)), lambda r: r["color"] is not None),
-    (sf.Not(sf.IsNull(("day",))), lambda r: r["day"] is not None),
-    (sf.EqualTo(("b",), True), lambda r: r["b"] is True),
-    (sf.EqualTo(("name",), "high é\n"), lambda r: r["name"] == "high é\n"),
-    (sf.GreaterThan(("name",), "m"), lambda r: r["name"] > "m"),
-    (sf.EqualTo(("id",), "low"), lambda r: r["id"] == "low"),
-    (sf.In(("color",), ("red", "blue")), lambda r: r["color"] in ("red", "blue")),
-    (sf.EqualTo(("day",), date(2024, 1, 2)), lambda r: r["day"] == date(2024, 1, 2)),
-    (sf.LessThan(("day",), date(2000, 1, 1)), lambda r: r["day"] is not None and r["day"] < date(2000, 1, 1)),
-    (sf.EqualTo(("at",), MOMENT), lambda r: r["at"] == MOMENT),
-    (sf.GreaterThan(("at",), MOMENT), lambda r: r["at"] is not None and r["at"] > MOMENT),
-]
-"""Filters that are taken over, and what they mean."""
-
-LEFT = [
-    sf.StringStartsWith(("name",), "n"),
-    sf.EqualTo(("u",), 1),
-    sf.EqualTo(("v",), Decimal(1)),
-    sf.EqualTo(("d",), 0.0),
-    sf.EqualTo(("d",), float("nan")),
-    sf.EqualTo(("i",), 2**40),
-    sf.EqualTo(("i",), None),
-    sf.Not(sf.EqualNullSafe(("i",), 2)),
-    sf.GreaterThan(("at",), datetime(2024, 1, 2, 0, 0, 0, 1500, UTC)),
-    sf.GreaterThan(("at",), datetime(2024, 1, 2)),
-    sf.IsNull(("vec",)),
-    sf.IsNull(("tags",)),
-    sf.EqualTo(("blob",), b""),
-    sf.EqualTo(("a", "b"), 1),
-]
-"""Filters that Spark has to look at itself."""
-
-
-@pytest.mark.parametrize("number", range(len(FILTERS)))
-def test_a_filter_that_is_taken_over_means_what_spark_means(graph: og.Graph, number: int) -> None:
-    filter_, expected = FILTERS[number]
-    reader = OmniGraphSource({"graph": graph.store.place.uri, "type": "Thing", "pushdown": "true"}).reader(_schema(graph))
-    assert isinstance(reader, Reader)
-    assert list(reader.pushFilters([filter_])) == []
-    found = [batch.column("name") for part in reader.partitions() for batch in reader.read(part)]
-    every = (
-        graph.view().nodes("Thing").stored.table.read(["id", "name", "i", "l", "d", "f", "b", "color", "day", "at"]).to_pylist()
-    )
-    names = sorted(name for column in found for name in column.to_pylist())
-    assert names == sorted(row["name"] for row in every if expected(row))
-    assert 0 < len(names) < len(every)
-
-
-@pytest.mark.parametrize("filter_", LEFT, ids=str)
-def test_a_filter_that_might_mean_something_else_is_left_to_spark(graph: og.Graph, filter_: sf.Filter) -> None:
-    reader = OmniGraphSource({"graph": graph.store.place.uri, "type": "Thing", "pushdown": "true"}).reader(_schema(graph))
-    assert isinstance(reader, Reader)
-    assert list(reader.pushFilters([filter_])) == [filter_]
-    assert reader.where == []
-
-
-def _schema(graph: og.Graph) -> StructType:
-    return spark_schema(graph.view().catalog.nodes["Thing"])
-
-
-def test_a_frame_gives_the_right_rows_however_often_it_is_used(spark: SparkSession, graph: og.Graph) -> None:
-    """Also after a filter was used on it, which Spark 4.3 would remember had it been handed over."""
-    frame = read(spark, graph, "Thing", columns="name,i")
-    assert names(frame.where("i = 2")) == ["n2"]
-    assert frame.count() == 10
-    assert names(frame.where("i = 1").union(frame.where("i = 3"))) == ["n1", "n3"]
-    pushed = ogs.table(graph, "Thing", pushdown=True, spark=spark).where("i = 2 and name > 'a'")
-    plan = pushed._jdf.queryExecution().executedPlan().toString()
-    assert "Filter (" not in plan
-    assert names(pushed) == ["n2"]
 
 
 # ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────────────

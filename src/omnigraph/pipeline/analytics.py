@@ -38,7 +38,7 @@ from omnigraph.engine.analytics.written import write_back
 from omnigraph.engine.door import door
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import NotFound
-from omnigraph.pipeline.session import session
+from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import table
 from omnigraph.pipeline.tasks import parallelism
 from omnigraph.storage.lineage import Commit
@@ -75,7 +75,7 @@ class MeasuredFrame:
 @door()
 def analytics(graph: Graph, *, spark: SparkSession | None = None) -> Analytics[MeasuredFrame]:
     """The measures of a graph, computed by Spark. Methods are those of `g.analytics`."""
-    return Analytics(graph.view, OnSpark(graph, spark or session()))
+    return Analytics(graph.view, OnSpark(graph, ready(spark)))
 
 
 class OnSpark:
@@ -104,14 +104,18 @@ class OnSpark:
 @contextmanager
 def _shuffles(spark: SparkSession, asked: Asked) -> Iterator[None]:
     """Joins in no more tasks than there is work for: every round has several, and Spark's 200 cost more than a small join."""
-    before = spark.conf.get(_SHUFFLES) or "200"
+    said = spark.conf.getAll.get(_SHUFFLES)
+    before = said or spark.conf.get(_SHUFFLES) or "200"
     rows = sum(asked.view.nodes(n).count for n in asked.scope.nodes) + sum(asked.view.edges(n).count for n in asked.scope.edges)
     wanted = min(int(before), max(2 * parallelism(spark), rows // _TASK_ROWS))
     spark.conf.set(_SHUFFLES, str(wanted))
     try:
         yield
     finally:
-        spark.conf.set(_SHUFFLES, before)
+        if said is None:
+            spark.conf.unset(_SHUFFLES)
+        else:
+            spark.conf.set(_SHUFFLES, said)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,14 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
 from omnigraph.engine.door import door
@@ -36,8 +43,8 @@ from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.history.changes import Change, Filter, Image
 from omnigraph.engine.history.past import Names
 from omnigraph.errors import UsageError
-from omnigraph.pipeline.session import session
-from omnigraph.pipeline.source import STORAGE_OPTION, checked_options, hinted, storage_options
+from omnigraph.pipeline.session import ready
+from omnigraph.pipeline.source import NO_TABLE, STORAGE_OPTION, checked_options, hinted, placed, storage_options
 from omnigraph.pipeline.types import arrow_schema
 from omnigraph.storage.graph_store import MAIN
 from omnigraph.storage.lineage import Commit
@@ -91,8 +98,7 @@ class ChangesSource(DataSource):
     @hinted()
     def __init__(self, options: Any) -> None:
         self.options = checked_options(options, _OPTIONS)
-        if "graph" not in self.options:
-            raise UsageError("the option `graph` is missing", hint='Add .option("graph", …).')
+        placed(self.options)
 
     @classmethod
     def name(cls) -> str:
@@ -119,10 +125,30 @@ class ChangesSource(DataSource):
             raise UsageError(f"option `maxCommits` cannot be `{most}`", hint="It is a number from 1 on.")
         return ChangesStream(self._followed(), self.options.get("since", "beginning"), int(most))
 
+    @hinted()
+    def writer(self, schema: st.StructType, overwrite: bool) -> DataSourceWriter:
+        """Refused: a feed is read."""
+        raise _read_only()
+
+    @hinted()
+    def streamWriter(self, schema: st.StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """Refused: a feed is read."""
+        raise _read_only()
+
     def _followed(self) -> Followed:
+        if "graph" not in self.options:
+            more = "" if self.options else f" If this is a table of Spark's catalog: {NO_TABLE}"
+            raise UsageError("the option `graph` is missing", hint=f'Add .option("graph", …).{more}')
         storage = storage_options(self.options)
         chosen = Filter.of(*(_listed(self.options.get(name)) for name in ("kinds", "types", "ops")))
         return Followed(self.options["graph"], tuple(sorted(storage.items())), self.options.get("branch", MAIN), chosen)
+
+
+def _read_only() -> UsageError:
+    return UsageError(
+        f"format `{FORMAT}` is read, and written by nobody: it is what was committed",
+        hint='Write rows with format("omnigraph"), and streams with ogs.sink.',
+    )
 
 
 def _listed(given: str | None) -> list[str] | None:
@@ -268,7 +294,7 @@ def changes(
     found = ogs.changes(g, since=found.cursor)
     """
     start, end = graph.past.stretch(branch, since, Filter.of(kinds, types, ops))
-    reader = (spark or session()).read.format(FORMAT).option("graph", graph.store.place.uri).option("branch", branch)
+    reader = ready(spark).read.format(FORMAT).option("graph", graph.store.place.uri).option("branch", branch)
     for name, value in graph.store.place.options.items():
         reader = reader.option(f"{STORAGE_OPTION}{name}", value)
     for name, given in (("kinds", kinds), ("types", types), ("ops", ops)):

@@ -24,7 +24,7 @@ from omnigraph.engine.door import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.reconcile import Optimized, TableOutcome
 from omnigraph.engine.reconcile import optimize as optimized
-from omnigraph.pipeline.session import session
+from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.tasks import parallelism, run_tasks
 from omnigraph.storage.graph_store import MAIN
 from omnigraph.storage.work import Run
@@ -54,7 +54,7 @@ def optimize(
     spark: SparkSession | None = None,
 ) -> Optimized:
     """What `g.optimize` does, with groups of pieces rewritten and index segments built by tasks."""
-    run = run_on(spark or session())
+    run = run_on(ready(spark))
     catalog = graph.view(branch).catalog
     return optimized(graph.store, branch, catalog, progress, types=types, actor=actor, run=run)
 
@@ -72,7 +72,7 @@ def embed(
     spark: SparkSession | None = None,
 ) -> embedding.Embedded:
     """What `g.embed` does, with the provider asked by tasks. The pace is that of all of them together."""
-    spark = spark or session()
+    spark = ready(spark)
     return embedding.embed(
         graph.workspace,
         graph.past,
@@ -103,7 +103,7 @@ def export(
     """A graph, or some of its types, as a folder of files that `g.load` reads back."""
     view, place = graph.view(branch, at), graph.store.place
     options = dict(place.options) if storage_options is None else dict(storage_options)
-    run = run_on(spark or session())
+    run = run_on(ready(spark))
     return exporting.export_parts(view, place, target, format_=format, types=types, options=options, run=run)
 
 
@@ -117,5 +117,5 @@ def statistics(
     spark: SparkSession | None = None,
 ) -> list[counting.TypeStatistics]:
     """How many values every property has, how many are missing, how many differ, and between what they lie."""
-    run = run_on(spark or session())
+    run = run_on(ready(spark))
     return counting.statistics(graph.view(branch, at), graph.store.place, types=types, run=run)

@@ -16,7 +16,7 @@ reclaim leaves the files alone; when a load fails or its driver dies, they are g
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypedDict, TypeVar, Unpack, get_args
@@ -103,6 +103,15 @@ def on(spark: SparkSession, checks: ChecksName = "auto") -> Runner:
     return partial(run, spark=spark, checks=checks)
 
 
+def started_on(master: str | None, config: Mapping[str, str]) -> Runner:
+    """A runner on a session that is started when it is needed, on a master and with settings of its own."""
+
+    def started(workspace: Workspace, view: View, request: Request) -> LoadResult:
+        return run(workspace, view, request, session(master=master, config=config, quick=not _is_large(request)))
+
+    return started
+
+
 def run(
     workspace: Workspace,
     view: View,
@@ -124,9 +133,12 @@ def _session_of(request: Request) -> SparkSession:
         if input_.format is Format.DISTRIBUTED:
             frame: DataFrame = input_.content
             return frame.sparkSession
+    return session(quick=not _is_large(request))
+
+
+def _is_large(request: Request) -> bool:
     sizes = [input_.size for input_ in request.inputs]
-    large = None in sizes or sum(size for size in sizes if size is not None) > _MUCH
-    return session(quick=not large)
+    return None in sizes or sum(size for size in sizes if size is not None) > _MUCH
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from omnigraph.engine import arguments
 from omnigraph.engine.door import door
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import KeyConflict, ValidationError
-from omnigraph.pipeline.session import session
+from omnigraph.pipeline.session import ready
 
 COLUMNS = "rule string, type string, property string, entity string, value string, file string, line bigint, message string"
 
@@ -21,4 +21,4 @@ def report(error: ValidationError | KeyConflict, spark: SparkSession | None = No
         for v in error.violations
         if isinstance(v, Violation)
     ]
-    return (spark or session()).createDataFrame(rows, COLUMNS)
+    return ready(spark).createDataFrame(rows, COLUMNS)

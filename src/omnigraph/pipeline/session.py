@@ -1,10 +1,15 @@
 """A Spark session: one that is there, a tuned local one, or one on a cluster.
 
-    session()                                      this process's session, or a new one on all cores of this machine
+    session()                                      this process's session, or a new one: where spark-submit says, or on all
+                                                   cores of this machine
     session(master="spark://host:7077")            a new one on a cluster; the package is shipped to its executors
     session(master="sc://host:15002")              a client of a Spark Connect server
 
-What differs from Spark's defaults, and why:
+A session that is there is given as it is: it learns the formats, and not one of its settings is another one. Under `spark-submit`
+a new session has the master and the settings that were submitted, and Spark's defaults for the rest; only what tasks need of
+their environment is added where nothing is said (`_OF_WORKERS`). `master` and `config` win, as settings in a program do.
+
+What differs from Spark's defaults in a session that is started here, and why:
 
 * no web page, no progress bars, and everything the Java side says goes to a log file instead of the terminal
   (`spark.omnigraph.log` names it; when Spark cannot start, its last lines are in the error);
@@ -36,6 +41,7 @@ from py_compile import PycInvalidationMode
 from typing import IO, Final
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -63,7 +69,9 @@ _SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(SPARK_ROWS),
     "spark.sql.execution.arrow.maxBytesPerBatch": str(NO_LIMIT),
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.python.filterPushdown.enabled": "true",
+}
+
+_OF_WORKERS: Final = {
     "spark.executorEnv.LANCE_CPU_THREADS": "1",
     "spark.executorEnv.LANCE_IO_THREADS": "2",  # with one, a commit waits for itself
     "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -71,6 +79,9 @@ _SETTINGS: Final = {
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(256 << 20),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(512 << 20),
 }
+
+SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit, which has started the Java side with the settings it was given."""
 
 _FOR_CLASSES: Final = "-XX:MetaspaceSize=256m"
 """Room for the classes of Spark: each time the room is used up, the Java side looks through all of its memory."""
@@ -84,14 +95,47 @@ def session(
     config: Mapping[str, str] | None = None,
     quick: bool = False,
 ) -> SparkSession:
-    """A session to work with. Without a master and settings, the one that is active is given if there is one."""
-    if master is None and not config:
-        active = SparkSession.getActiveSession()
-        if active is not None and _is_alive(active):
-            return active
+    """A session to work with. Without a master and settings, that of this process is given if there is one."""
+    config = dict(config or {})
     if master is not None and master.startswith("sc://"):
-        return _remote(master, app_name, dict(config or {}))
-    return _started(master or "local[*]", app_name, dict(config or {}), quick)
+        return _remote(master, app_name, config)
+    running = _running()
+    if running is None:
+        if SUBMITTED in os.environ:
+            return _submitted(master, app_name, config)
+        return _started(master or "local[*]", app_name, config, quick)
+    if master is not None or config:
+        asked = ", ".join([*([f"master {master}"] if master else []), *(f"{name}={value}" for name, value in config.items())])
+        raise SparkUnavailable(
+            f"a Spark session is running in this process ({_master(running)}), and there can be only one: {asked} cannot be had",
+            hint="Use it, with ogs.session() or spark=…, or end it first with spark.stop().",
+        )
+    _register(running)
+    return running
+
+
+def ready(spark: SparkSession | None) -> SparkSession:
+    """A session that knows the formats: the given one, or that of this process."""
+    if spark is None:
+        return session()
+    _register(spark)
+    return spark
+
+
+def _running() -> SparkSession | None:
+    """The session of this process, whichever thread asks."""
+    active = SparkSession.getActiveSession()
+    if active is not None and _is_alive(active):
+        return active
+    context = SparkContext._active_spark_context
+    if context is None or context._jsc is None or context._jsc.sc().isStopped():
+        return None
+    found: SparkSession = SparkSession.builder.getOrCreate()
+    return found
+
+
+def _master(spark: SparkSession) -> str:
+    return "Spark Connect" if is_connect(spark) else str(spark.sparkContext.master)
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -183,18 +227,35 @@ def _remote(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
     return spark
 
 
+def _submitted(master: str | None, app_name: str, config: Mapping[str, str]) -> SparkSession:
+    """A session as spark-submit was told to have it: its settings are in the Java that it started."""
+    try:
+        SparkContext._ensure_initialized()
+        conf = SparkConf(_jvm=SparkContext._jvm)
+        for name, value in {"spark.app.name": app_name, "spark.master": "local[*]", **_OF_WORKERS}.items():
+            conf.setIfMissing(name, value)
+        for name, value in {**({} if master is None else {"spark.master": master}), **config}.items():
+            conf.set(name, value)
+        chosen = str(conf.get("spark.master"))
+        if chosen.startswith("local"):  # tasks run here: with the Python that runs here, unless somebody says otherwise
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        context = SparkContext(conf=conf)
+    except (PySparkException, Py4JError, OSError, RuntimeError, ValueError) as error:
+        raise SparkUnavailable(f"Spark {pyspark.__version__} could not start: {error}", hint=_hint(None)) from error
+    return _equipped(context, chosen)
+
+
 def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool) -> SparkSession:
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, with a Java of its own
-    java = None if submitted else find_java()
+    java = find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     log = tempfile.NamedTemporaryFile("wb", prefix="omnigraph-spark-", suffix=".log", delete=False)  # noqa: SIM115 - Java writes on
-    settings = {**_SETTINGS, "spark.master": master, "spark.app.name": app_name, LOG: log.name}
+    settings = {**_SETTINGS, **_OF_WORKERS, "spark.master": master, "spark.app.name": app_name, LOG: log.name}
     settings["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir()) / "omnigraph-warehouse")
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     settings["spark.driver.extraJavaOptions"] = _FOR_CLASSES
-    if quick and java is not None:
+    if quick:
         settings["spark.driver.extraJavaOptions"] += f" {_quick_options(java)}"
     settings |= config
     conf = SparkConf(loadDefaults=False)
@@ -206,6 +267,11 @@ def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool)
         raise SparkUnavailable(_why(error, master, java, Path(log.name)), hint=_hint(java)) from error
     finally:
         log.close()
+    return _equipped(context, master)
+
+
+def _equipped(context: SparkContext, master: str) -> SparkSession:
+    """The session of a new context, with what is needed to work with it."""
     spark: SparkSession = SparkSession.builder.getOrCreate()
     if not master.startswith("local"):
         ship_package(spark)
@@ -215,15 +281,15 @@ def _started(master: str, app_name: str, config: Mapping[str, str], quick: bool)
 
 
 def _register(spark: SparkSession) -> None:
-    """Let a new session know the format `omnigraph`."""
+    """Let a session know the formats, if it does not."""
     from omnigraph.pipeline.source import register  # which needs sessions itself
 
     register(spark)
 
 
-def _context(conf: SparkConf, java: Java | None, log: IO[bytes]) -> SparkContext:
+def _context(conf: SparkConf, java: Java, log: IO[bytes]) -> SparkContext:
     """A context, on a virtual machine whose words go to a file."""
-    if java is None or SparkContext._gateway is not None:
+    if SparkContext._gateway is not None:
         return SparkContext(conf=conf)
     before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = java.home
@@ -248,8 +314,8 @@ def _quick_options(java: Java) -> str:
     return f"-XX:TieredStopAtLevel=1 -XX:{use}={archive} -Xshare:auto -Xlog:disable -Xlog:all=off"
 
 
-def _why(error: Exception, master: str, java: Java | None, log: Path) -> str:
-    tried = "the Java that runs this program" if java is None else f"Java {java.major} from {java.found_at}"
+def _why(error: Exception, master: str, java: Java, log: Path) -> str:
+    tried = f"Java {java.major} from {java.found_at}"
     said = log.read_text(errors="replace").splitlines()[-_SHOWN_LINES:]
     lines = [f"Spark {pyspark.__version__} could not start on {master} with {tried}", f"  {error}".rstrip()]
     return "\n".join([*lines, *(f"  {line}" for line in said)])

@@ -3,13 +3,17 @@
     people.writeStream.foreachBatch(ogs.sink(g, "Person", name="people")).option("checkpointLocation", …).start()
 
 Spark repeats a batch under the same number when it does not know whether it was done: after a crash of the driver between the
-commit and the checkpoint, or when an old driver lives on beside a new one. So the commit says which batch of which stream it is
-(its *mark*, `stream/people/17`), in the same swap that makes the rows visible, and a batch whose number is not above the last
-one in the lineage is left out. Two drivers that get past this question at once are told apart by the publisher: the second finds
-the mark among the commits in between.
+commit and the checkpoint, or when an old driver lives on beside a new one. So the commit says which batch of which checkpoint it
+is (its *mark*, `stream/people/<checkpoint>/17`), in the same swap that makes the rows visible, and a batch whose number is not
+above the last one in the lineage is left out. Two drivers that get past this question at once are told apart by the publisher:
+the second finds the mark among the commits in between.
 
-    batch 17 → commit with mark stream/people/17 → crash before the checkpoint
-    batch 17 → the youngest mark of the stream is 17: nothing to do
+    batch 17 → commit with mark stream/people/9f…/17 → crash before the checkpoint
+    batch 17 → the youngest mark of the checkpoint is 17: nothing to do
+
+A checkpoint is known by the id of its query, which Spark writes into it when it is made and keeps when a query goes on from it. A
+new checkpoint counts its batches from 0 again, and is another one, whatever the stream is called. Through Spark Connect a batch
+does not say whose it is: there the caller does (`checkpoint_id`).
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.engine import arguments
 from omnigraph.engine.door import door
@@ -31,10 +35,17 @@ from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.view import View, Workspace
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.pipeline.load import on
+from omnigraph.pipeline.session import is_connect
 from omnigraph.storage.graph_store import MAIN
 from omnigraph.storage.lineage import Commit
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+_QUERY: Final = "sql.streaming.queryId"
+"""Property of the thread a batch is handed over in: the id of the query, as its checkpoint has it."""
+
+UNSAID: Final = "-"
+"""The checkpoint of batches that come from no stream: somebody numbers them."""
 
 Split = Callable[[DataFrame], Mapping[str, DataFrame]]
 """Makes frames by type of a batch."""
@@ -53,6 +64,7 @@ class Sink:
     actor: str | None
     external_blobs: ExternalBlobs
     allow_empty: bool = False
+    checkpoint_id: str | None = None
     _graph: Graph | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
@@ -61,20 +73,33 @@ class Sink:
 
     def write(self, frame: DataFrame, batch: int) -> Commit | None:
         """The same; gives the commit, or None if the batch was there already."""
-        if batch <= self.last():
+        checkpoint = self._checkpoint(frame.sparkSession)
+        if batch <= self.last(checkpoint):
             return None
+        mark = f"{self._begins(checkpoint)}{batch}"
         if isinstance(self.types, str):
-            return self._loaded({self.types: frame}, frame, batch)
+            return self._loaded({self.types: frame}, frame, batch, mark)
         frame.persist()  # each type reads it
         try:
-            return self._loaded(dict(self.types(frame)), frame, batch)
+            return self._loaded(dict(self.types(frame)), frame, batch, mark)
         finally:
             frame.unpersist()
 
-    def last(self) -> int:
-        """The number of the last batch that is in the graph; -1: none is."""
-        found = self.graph.store.marked(self.branch, self._mark(""))
+    def last(self, checkpoint: str | None = None) -> int:
+        """The number of the last batch of a checkpoint (the id of its query) that is in the graph; -1: none is."""
+        found = self.graph.store.marked(self.branch, self._begins(checkpoint or self.checkpoint_id or UNSAID))
         return -1 if found is None or found.mark is None else int(found.mark.rpartition("/")[2])
+
+    def _checkpoint(self, spark: SparkSession) -> str:
+        """What tells the checkpoint of the batch at hand from others."""
+        if self.checkpoint_id is not None:
+            return self.checkpoint_id
+        if is_connect(spark):
+            raise UsageError(
+                f"through Spark Connect a batch does not say which checkpoint it belongs to (stream {self.name})",
+                hint="Give sink(…, checkpoint_id=…) a text of your own, and another one when you make a new checkpoint.",
+            )
+        return spark.sparkContext.getLocalProperty(_QUERY) or UNSAID
 
     @property
     def graph(self) -> Graph:
@@ -83,11 +108,11 @@ class Sink:
             self._graph = open_graph(self.uri, storage_options=self.storage, external_blobs=self.external_blobs)
         return self._graph
 
-    def _loaded(self, frames: dict[str, DataFrame], frame: DataFrame, batch: int) -> Commit | None:
+    def _loaded(self, frames: dict[str, DataFrame], frame: DataFrame, batch: int, mark: str) -> Commit | None:
         run = on(frame.sparkSession)
 
         def marked(workspace: Workspace, view: View, request: Request) -> LoadResult:
-            return run(workspace, view, replace(request, mark=self._mark(batch)))
+            return run(workspace, view, replace(request, mark=mark))
 
         message = f"stream {self.name}, batch {batch}"
         try:
@@ -104,8 +129,8 @@ class Sink:
             return None
         return done.commit
 
-    def _mark(self, batch: object) -> str:
-        return f"stream/{self.name}/{batch}"
+    def _begins(self, checkpoint: str) -> str:
+        return f"stream/{self.name}/{checkpoint}/"
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the open graph: a batch may be written in another process."""
@@ -122,15 +147,20 @@ def sink(
     branch: str = MAIN,
     actor: str | None = None,
     allow_empty: bool = False,
+    checkpoint_id: str | None = None,
 ) -> Sink:
     """What `foreachBatch` needs to write a stream into a graph exactly once.
 
     `types` is the type all rows have, or a function that makes frames by type of a batch; all of them are one commit. `name`
-    tells the stream from others on the same branch: keep it for as long as you keep the checkpoint, and no longer. With
-    `allow_empty`, a batch of an overwrite that has no rows leaves no entities; otherwise it is refused.
+    tells the stream from others on the same branch. A batch that was committed is known by the name, by the checkpoint of the
+    query and by its number; a new checkpoint begins anew. `checkpoint_id` says which checkpoint it is where Spark does not
+    (Spark Connect).
+    With `allow_empty`, a batch of an overwrite that has no rows leaves no entities; otherwise it is refused.
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"a stream cannot be called `{name}`", hint="Use letters, digits, dot, dash and underscore.")
+    for given in (name, *([] if checkpoint_id is None else [checkpoint_id])):
+        if not _NAME.fullmatch(given):
+            raise UsageError(f"a stream cannot be called `{given}`", hint="Use letters, digits, dot, dash and underscore.")
     graph.store.require_writable()
     place = graph.store.place
-    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, graph.external_blobs, allow_empty, graph)
+    blobs = graph.external_blobs
+    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, blobs, allow_empty, checkpoint_id, graph)

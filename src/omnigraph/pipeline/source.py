@@ -7,7 +7,6 @@
     at          a commit or a tag                                   –
     columns     some columns, separated by commas                   all: id, (src, dst,) and the properties
     partitions  at least so many tasks, if there is enough to read  one per `PARTITION_ROWS` rows
-    pushdown    whether filters are looked at while reading         false
     mode        how rows are written: append or merge                append
     lossy       round: numbers and times that do not fit exactly    they are violations
     allow_empty whether an overwrite may leave no entities           false
@@ -20,9 +19,16 @@ with the columns: whatever is committed later, and however often the frame is us
 **One task per group of pieces.** A group is consecutive pieces of a table with about as many rows as other groups have. A task
 opens the table at its pin and reads its pieces; nothing else is asked of anybody.
 
-**Filters** (`pushdown`). Spark 4.3 keeps what a filter left of a Python source with the source itself, not with the query: a
-frame on which one filter was used gives these rows to every later query, filtered or not. So a frame hands over its filters only
-if somebody asks for it, and then is good for one filter; `omnigraph.spark.table` makes a new one in a line.
+**Filters** are Spark's. Spark 4.3 keeps what a filter left of a Python source with the source itself, not with the query: were a
+filter handed over here, every later query on the same frame, with another filter or none, would see the rows of the first. So the
+reader has no `pushFilters`.
+
+**No table of a catalog.** Spark 4.3 keeps the options of a table (`CREATE TABLE … USING omnigraph OPTIONS (…)`) and hands them to
+no Python source, neither to read nor to write. Where Spark asks before it makes one, it is refused; a table that was made without
+asking (with columns, or by `saveAsTable`, whose rows are written as by `save`) is refused when it is read or written to. A
+temporary view is what works: `CREATE TEMPORARY VIEW … USING omnigraph OPTIONS (…)`. A `path` (`load(path)`) is the graph.
+
+Streams are read as changes (`omnigraph.pipeline.feed`) and written by a sink (`omnigraph.pipeline.sink`), not by this format.
 
 Writing is in `omnigraph.pipeline.target`.
 """
@@ -31,13 +37,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import datasource as sf
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
@@ -48,12 +60,9 @@ from omnigraph.engine.load.collected import Mode
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
-from omnigraph.model.types import PropertyType, Scalar
-from omnigraph.pipeline.filters import condition
-from omnigraph.pipeline.session import as_active, session
+from omnigraph.pipeline.session import as_active, is_connect, ready
 from omnigraph.pipeline.target import writer
 from omnigraph.pipeline.types import arrow_schema, check_writable, spark_schema, to_spark
-from omnigraph.storage.filters import Filter, every
 from omnigraph.storage.graph_store import MAIN
 from omnigraph.storage.rows import Piece, pieces, scan_images
 from omnigraph.storage.work import PinnedTable
@@ -65,26 +74,37 @@ PARTITION_ROWS: Final = 1 << 20
 
 BATCH_ROWS: Final = 1 << 16
 
-_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 STORAGE_OPTION: Final = "storage."
 """How options begin that are meant for the object store."""
 
+NO_TABLE: Final = (
+    "Spark hands the options of a table to no Python source. Read by CREATE TEMPORARY VIEW … USING omnigraph OPTIONS "
+    "(graph '…', type '…') or spark.read.format(\"omnigraph\"), and write by df.write.format(\"omnigraph\")…save() or g.load."
+)
+_PATH: Final = "path"
+_CHECKPOINT: Final = "checkpointlocation"
+_PROVIDER: Final = "provider"
 _OPTIONS: Final = (
-    *("graph", "type", "branch", "at", "columns", "partitions", "pushdown"),
+    *("graph", "type", "branch", "at", "columns", "partitions"),
     *("mode", "lossy", "allow_empty", "actor", "message"),
 )
-_ID: Final = PropertyType(Scalar.STRING)
 
 
 @door()
 def register(spark: SparkSession) -> None:
-    """Let a session know the formats. Sessions made by `omnigraph.spark.session` know them already."""
+    """Let a session know the formats. Sessions given by `omnigraph.spark.session` know them already. Changes no setting."""
     from omnigraph.pipeline.feed import ChangesSource  # which follows this module
 
-    spark.conf.set(_PUSHDOWN, "true")
     with as_active(spark):  # a format that the active session knows cannot be told to another one
-        spark.dataSource.register(OmniGraphSource)
-        spark.dataSource.register(ChangesSource)
+        for format_ in (OmniGraphSource, ChangesSource):
+            if not _knows(spark, format_.name()):
+                spark.dataSource.register(format_)
+
+
+def _knows(spark: SparkSession, name: str) -> bool:
+    if is_connect(spark):
+        return False  # a client cannot ask; to be told again does no harm
+    return bool(spark._jsparkSession.sessionState().dataSourceManager().dataSourceExists(name))
 
 
 @door()
@@ -95,15 +115,14 @@ def table(
     branch: str | None = None,
     at: str | None = None,
     columns: Sequence[str] | None = None,
-    pushdown: bool = False,
     spark: SparkSession | None = None,
 ) -> DataFrame:
     """The nodes or edges of a type as a DataFrame: what `spark.read.format("omnigraph")` gives with these options."""
     place = graph.store.place
-    given = {"graph": place.uri, "type": type_, "branch": branch, "at": at, "pushdown": str(pushdown).lower()}
+    given = {"graph": place.uri, "type": type_, "branch": branch, "at": at}
     given |= {"columns": None if columns is None else ",".join(columns)}
     given |= {f"{STORAGE_OPTION}{name}": value for name, value in place.options.items()}
-    return (spark or session()).read.format(FORMAT).options(**{n: v for n, v in given.items() if v is not None}).load()
+    return ready(spark).read.format(FORMAT).options(**{n: v for n, v in given.items() if v is not None}).load()
 
 
 @dataclass(frozen=True)
@@ -129,11 +148,29 @@ def hinted() -> Iterator[None]:
 def checked_options(given: Any, known: Sequence[str]) -> dict[str, str]:
     """Options of a format by their names in small letters; one that nobody knows is refused."""
     options = {str(name).lower(): str(value) for name, value in dict(given).items()}
+    if _PROVIDER in options:  # Spark is about to make a table, and shows its properties
+        raise UsageError("a type of a graph cannot be a table of Spark's catalog", hint=NO_TABLE)
     for name in options:
-        if name not in known and not name.startswith(STORAGE_OPTION):
+        if name not in known and not name.startswith(STORAGE_OPTION) and name not in (_PATH, _CHECKPOINT):
             hint = did_you_mean(name, known) or f"There are {', '.join(known)} and {STORAGE_OPTION}*."
             raise UsageError(f"there is no option `{name}`", hint=hint)
     return options
+
+
+def placed(options: dict[str, str]) -> None:
+    """Take what Spark says of a place out of some options: the path of a table, or of `load(path)`, and of a checkpoint."""
+    options.pop(_CHECKPOINT, None)
+    path = options.pop(_PATH, None)
+    if path is None:
+        return
+    if "graph" in options:
+        raise UsageError(f"there are two places: the option `graph`, and the path {path}", hint="Leave one of them out.")
+    options["graph"] = path
+
+
+def _unlike(own: StructType, given: StructType) -> bool:
+    """Whether columns have other names or types. Whether they may be null is for the graph to say."""
+    return [(f.name, f.dataType.simpleString()) for f in own] != [(f.name, f.dataType.simpleString()) for f in given]
 
 
 def storage_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -147,6 +184,7 @@ class OmniGraphSource(DataSource):
     @hinted()
     def __init__(self, options: Any) -> None:
         self.options = checked_options(options, _OPTIONS)
+        placed(self.options)
         self._pinned: Pinned | None = None
 
     @classmethod
@@ -165,17 +203,16 @@ class OmniGraphSource(DataSource):
         """Who reads."""
         pinned = self.pinned()
         found = spark_schema(pinned.type, schema.names)
-        if found != schema:
+        if _unlike(found, schema):
             hint = f"Leave the schema out; it is {found.simpleString()}."
             raise UsageError(f"the given schema is not that of {pinned.type.name}", hint=hint)
-        kind = Reader if self.options.get("pushdown", "false").lower() == "true" else PlainReader
         wanted = self.options.get("partitions")
-        return kind(pinned, schema, None if wanted is None else _number("partitions", wanted))
+        return Reader(pinned, schema, None if wanted is None else _number("partitions", wanted))
 
     @hinted()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Who writes. Columns that do not fit are refused here."""
-        for name in ("at", "columns", "partitions", "pushdown"):
+        for name in ("at", "columns", "partitions"):
             if name in self.options:
                 raise UsageError(f"the option `{name}` is for reading")
         graph = self._graph()
@@ -188,6 +225,22 @@ class OmniGraphSource(DataSource):
         if given not in ("append", "merge", "overwrite"):
             raise UsageError(f"option `mode` cannot be `{given}`", hint='It is append or merge; or .mode("overwrite").')
         return writer(graph.store, view, branch, type_, Mode(given), self.options)
+
+    @hinted()
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """Refused: only a sink knows which batches of which checkpoint are in the graph already."""
+        raise UsageError(
+            f"format `{FORMAT}` does not write streams: a batch that Spark repeats would be written twice",
+            hint='Use .writeStream.foreachBatch(ogs.sink(g, "Person", name="people")), which writes each batch once.',
+        )
+
+    @hinted()
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Refused: what happens to a type is a stream of changes."""
+        raise UsageError(
+            f"format `{FORMAT}` does not read streams",
+            hint='Use .readStream.format("omnigraph-changes"), the change feed, with .option("types", "Person").',
+        )
 
     def _graph(self) -> Graph:
         return open_graph(self._required("graph"), storage_options=storage_options(self.options))
@@ -204,7 +257,8 @@ class OmniGraphSource(DataSource):
 
     def _required(self, name: str) -> str:
         if name not in self.options:
-            raise UsageError(f"the option `{name}` is missing", hint=f'Add .option("{name}", …).')
+            more = "" if self.options else f" If this is a table of Spark's catalog: {NO_TABLE}"
+            raise UsageError(f"the option `{name}` is missing", hint=f'Add .option("{name}", …).{more}')
         return self.options[name]
 
     def _columns(self) -> list[str] | None:
@@ -235,13 +289,12 @@ class Pieces(InputPartition):
 
 
 @dataclass
-class PlainReader(DataSourceReader):
+class Reader(DataSourceReader):
     """Reads everything."""
 
     pinned: Pinned
     schema: StructType
     least: int | None
-    where: list[Filter] = field(default_factory=list)
 
     def partitions(self) -> list[InputPartition]:
         """One per group of pieces."""
@@ -252,27 +305,9 @@ class PlainReader(DataSourceReader):
         if not isinstance(partition, Pieces):  # Spark's own, for a type without rows
             return
         schema = arrow_schema(self.schema)
-        rows = scan_images(
-            self.pinned.table.open(), self.schema.names, pieces=partition.value, where=every(self.where), batch_rows=BATCH_ROWS
-        )
+        rows = scan_images(self.pinned.table.open(), self.schema.names, pieces=partition.value, batch_rows=BATCH_ROWS)
         for batch in rows:
             yield to_spark(self.pinned.type, batch, schema)
-
-
-class Reader(PlainReader):
-    """Reads what filters leave. Spark wants this method to be there only if it may use it."""
-
-    def pushFilters(self, filters: list[sf.Filter]) -> Iterable[sf.Filter]:  # noqa: N802 - Spark's name
-        """Take over the filters that mean the same here; the others are left to Spark."""
-        type_ = self.pinned.type
-        types = {"id": _ID} | ({"src": _ID, "dst": _ID} if isinstance(type_, EdgeType) else {})
-        types |= {name: prop.type for name, prop in type_.properties.items()}
-        for filter_ in filters:
-            found = condition(filter_, types)
-            if found is None:
-                yield filter_
-            else:
-                self.where.append(found)
 
 
 def grouped(there: Iterable[Piece], least: int | None) -> list[tuple[int, ...]]:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from omnigraph.storage.changes import Overwrite, TableState, WrittenRows
 from omnigraph.storage.deletions import Positions, read_deletions
-from omnigraph.storage.filters import Filter, is_null, one_of, text_of
+from omnigraph.storage.filters import Filter, is_null, one_of
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.names import DATA, deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
@@ -146,10 +146,9 @@ def scan_images(
     columns: Sequence[str] | None = None,
     *,
     pieces: Iterable[int] | None = None,
-    where: Filter | None = None,
     batch_rows: int = SCANNED_IMAGES,
 ) -> Iterator[pa.RecordBatch]:
-    """Complete rows, or some of their columns, in row order, blobs as bytes; of some pieces (by number), and as a filter says."""
+    """Complete rows, or some of their columns, in row order, blobs as bytes; all, or of some pieces (by number)."""
     wanted = None if pieces is None else set(pieces)
     with translated(f"read {table.location}"):
         chosen = None if wanted is None else [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
@@ -157,8 +156,6 @@ def scan_images(
             return
         scanner = table.dataset.scanner(
             columns=None if columns is None else list(columns),
-            filter=text_of(where),
-            prefilter=True,
             fragments=chosen,
             scan_in_order=True,
             blob_handling="all_binary",

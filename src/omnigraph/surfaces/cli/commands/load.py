@@ -55,6 +55,10 @@ ALSO = frozenset({"yes", "quiet"})
     help="Who does the work: this process, or Spark; auto takes Spark for large files where it is installed.",
 )
 @click.option(
+    "--master", metavar="URL", help="Where Spark runs: local[4], spark://host:7077, yarn, sc://host:15002. Implies Spark."
+)
+@click.option("--conf", "conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark, by Spark; may be repeated.")
+@click.option(
     "--quarantine",
     metavar="FOLDER",
     help="Load what is right, and write what is wrong to a file in this folder, as JSON lines; otherwise nothing is loaded then.",
@@ -77,6 +81,8 @@ def command(
     skip_unknown: bool,
     allow_empty: bool,
     engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
     quarantine: str | None,
     max_bad: str | None,
     lossy: str | None,
@@ -92,8 +98,8 @@ def command(
     omnigraph load people.omni --data people.jsonl --mode merge
     omnigraph load people.omni --data Person.csv --data Knows.parquet --mode append --branch etl/7 --from main
     """
-    options: dict[str, Any] = {"types": _named(types), "engine": engine, "quarantine": quarantine, "lossy": lossy}
-    options |= {"max_bad": None if max_bad is None else _limit(max_bad)}
+    options: dict[str, Any] = {"types": _named(types), "engine": _engine(engine, master, conf), "quarantine": quarantine}
+    options |= {"max_bad": None if max_bad is None else _limit(max_bad), "lossy": lossy}
     options |= {"message": message, "skip_unknown": skip_unknown, "allow_empty": allow_empty}
     run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, **options)
 
@@ -109,6 +115,26 @@ def ingest(uri: str | None, paths: tuple[str, ...], mode: str, branch: str, from
     """The older form of `load`: a missing branch is made, and more spellings of records are taken."""
     say("warning: `omnigraph ingest` is now `omnigraph load`", err=True)
     run(uri, paths, as_json, "ingest", mode=mode, branch=branch, from_=from_, dialect="compatible")
+
+
+def _engine(engine: str, master: str | None, conf: tuple[str, ...]) -> object:
+    """Who does the work: the name of an engine, or Spark as it was asked for."""
+    if master is None and not conf:
+        return engine
+    if engine == "local":
+        raise UsageError("--master and --conf are for Spark, and --engine local does without", hint="Leave one of them out.")
+    settings = {}
+    for given in conf:
+        name, sign, value = given.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"--conf {given}: write KEY=VALUE", hint="Such as --conf spark.executor.memory=4g.")
+        settings[name.strip()] = value
+    from omnigraph.engine.load.runners import runner_of
+
+    runner_of("spark")  # says what is missing, if anything is
+    from omnigraph.pipeline.load import started_on
+
+    return started_on(master, settings)
 
 
 def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **options: Any) -> None:
