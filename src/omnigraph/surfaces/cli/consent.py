@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.errors import NotConfirmed, NotFound
+from omnigraph.errors import GraphError, NotConfirmed, NotFound
 from omnigraph.surfaces.cli.output import say
 from omnigraph.surfaces.cli.scope import here
 
@@ -38,7 +38,7 @@ def confirm(what: str, uri: str, *, as_json: bool) -> None:
     _ask(f"{what} on {uri}. This cannot be undone.")
 
 
-def ask(refused: NotConfirmed, *, as_json: bool) -> None:
+def ask(refused: GraphError, *, as_json: bool) -> None:
     """Ask about what was refused because nobody had said that it is meant. Where nobody can answer, it stays refused."""
     if as_json or not sys.stdin.isatty():
         raise refused
