@@ -56,6 +56,9 @@ def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[s
     width = 2 * len(keys) + len(wanted) + 2
     for frame in frames:
         run.budget.check("grouping")
+        if not run.budget.limited:
+            partials.append(_partial(keys, wanted, frame, run, bindings))
+            continue
         part = run.budget.aside(partial(_partial, keys, wanted, frame, run, bindings), frame.rows, "grouping")
         run.budget.keep(part.groups * width * 8, "grouping")
         partials.append(part)

@@ -134,6 +134,9 @@ def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str,
             sources, weight = sources[there], None if weight is None else weight[there]
         if len(sources):
             known = stepper(run, hop, sources, hops=1)
+            if not run.budget.limited:
+                parts.append(_reached(step, known, sources, weight))
+                continue
             for chunk, some in _chunks(Frame(len(sources), {}, weight), sources, known, run):
                 run.budget.check(what)
                 parts.append(_reached(step, known, some, chunk.weight))
@@ -172,13 +175,15 @@ def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> It
     if frame.rows == 1 and isinstance(known, Adjacency):
         targets = known.of(int(sources[0]))
         if len(targets):
-            run.budget.hold(len(targets) * 8 * (len(frame.columns) + 1), f"expanding {step.source} {step.hop} {step.target}")
+            if run.budget.limited:
+                run.budget.hold(len(targets) * 8 * (len(frame.columns) + 1), f"expanding {step.source} {step.hop} {step.target}")
             one = {name: np.repeat(column, len(targets)) for name, column in frame.columns.items()}
             weight = None if frame.weight is None else np.repeat(frame.weight, len(targets))
             yield Frame(len(targets), {**one, step.target: targets.astype(np.int64)}, weight)
         return
     for chunk, part in _chunks(frame, sources, known, run):
-        run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
+        if run.budget.limited:
+            run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
         rows, targets = known.expand(part)
         if len(rows):
             yield chunk.take(rows).with_columns(**{step.target: targets.astype(np.int64)})
@@ -247,7 +252,8 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
             run.budget.hold(nodes * 3 + int(adjacency.degrees(frontier).sum()) * 4 if run.budget.bytes else 0, "walking")
             return adjacency.reached(frontier)
 
-        found = walk_from_one(int(sources[0]), hop.minimum, hop.maximum, nodes, reached, _padded(adjacency, nodes))
+        hopped = reached if run.budget.limited else adjacency.reached
+        found = walk_from_one(int(sources[0]), hop.minimum, hop.maximum, nodes, hopped, _padded(adjacency, nodes))
         return np.zeros(len(found), np.int64), found
     distinct, inverse = np.unique(sources, return_inverse=True)
     if len(distinct) < len(sources):

@@ -108,7 +108,8 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
     size = FIRST_MORSEL_ROWS if step.stop_early else morsel
     start = 0
     while start < len(numbers):
-        run.budget.check(f"scanning {step.variable}")
+        if start:
+            run.budget.check(f"scanning {step.variable}")
         stop = min(start + size, len(numbers))
         part = numbers[start:stop]
         if step.conditions:
