@@ -20,6 +20,9 @@ from omnigraph.language.gq import grammar as gq_grammar
 from omnigraph.language.lint import LINT_CODES
 from omnigraph.language.pg import grammar as pg_grammar
 from omnigraph.model import limits
+from omnigraph.model.conversions import ALL, TABLE, Door
+from omnigraph.model.given import Kind
+from omnigraph.model.times import DAYS, date_text
 from omnigraph.surfaces.cli import settings
 from omnigraph.surfaces.cli.main import cli
 
@@ -38,6 +41,7 @@ def pages() -> dict[str, str]:
     return {
         "reference/README.md": _index(),
         "reference/commands.md": _commands(),
+        "reference/conversions.md": _conversions(),
         "reference/errors.md": _errors(),
         "reference/grammar.md": _grammar(),
         "reference/limits.md": _limits(),
@@ -55,6 +59,7 @@ def _index() -> str:
     entries = {
         "commands.md": "every command with its options",
         "grammar.md": "the grammars of both languages",
+        "conversions.md": "which values each type takes, wherever they come from",
         "errors.md": "every error with its code and exit code",
         "typing-rules.md": "T1 and on",
         "problems.md": "problems in schemas and queries",
@@ -88,6 +93,65 @@ def _help(command: click.Command, path: str) -> str:
     context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
     context.help_option_names = ["-h", "--help"]
     return command.get_help(context).rstrip()
+
+
+def _conversions() -> str:
+    kinds = {Kind.BOOL: "true, false", Kind.INTEGER: "integer", Kind.FLOAT: "float", Kind.DECIMAL: "decimal", Kind.TEXT: "text",
+             Kind.BYTES: "bytes", Kind.DATE: "date", Kind.MOMENT: "moment", Kind.LIST: "list"}  # fmt: skip
+    rows = []
+    for scalar, rules in TABLE.items():
+        cells = []
+        for kind in kinds:
+            rule = rules.get(kind)
+            where = "" if rule is None or rule.doors == ALL else " (" + ", ".join(d.value for d in Door if d in rule.doors) + ")"
+            cells.append("–" if rule is None else rule.words + where)
+        rows.append((scalar.value, *cells))
+    head = _CONVERSIONS_HEAD.replace("{first}", date_text(DAYS[0])).replace("{last}", date_text(DAYS[1]))
+    return _page("Conversions", f"{head}\n\n{_rows(('type', *kinds.values()), rows)}\n\n{_CONVERSIONS_REST}")
+
+
+_CONVERSIONS_HEAD = """Which given values each type takes. The table holds at every door: parameters and mutations, JSON
+lines and records, CSV, columns (Arrow, Parquet, pandas, polars, Spark frames and the Spark format), backfills. A value is
+taken exactly, or it is refused: as a violation that names its row and the reason, or as an error of the call. A cell that
+names doors holds only there, and `–` means that the kind is always refused.
+
+Integers have the range of their type. Floats are finite. Dates and moments go from {first} to {last}, in the proleptic
+calendar."""
+
+_CONVERSIONS_REST = """Where one number becomes another:
+
+* **Nearest** means that decimal text, JSON numbers and Python numbers become the nearest F32 or F64, as in every language:
+  `0.1` is stored and read back as `0.1`. An *integer* must be held exactly by F64: 9007199254740993 is refused.
+* **A column has a type**, so its values mean what they are: a column of doubles goes into F32 only if every value is one
+  that F32 has. `0.1` as a double is not, `0.5` is. Whole floats of a column may become integers, because pandas has no
+  other way to leave one out.
+* **A vector** takes numbers of any width in every form: embeddings come as doubles, and each becomes the nearest F32.
+
+Where there is no value:
+
+* null, `None`, `pandas.NA`, `pandas.NaT` and an empty CSV cell are no value. `""` is an empty text; the text `null` is a
+  text.
+* **NaN is not null.** It is refused in JSON, Python, Arrow, Parquet, polars and Spark. pandas is the exception by its own
+  convention: in its float and object columns NaN *is* how a missing value is spelt (not in columns of `ArrowDtype`, which
+  have null).
+* An element of a list must have a value. Only the compatible dialect makes elements without one, of what has the wrong
+  type.
+
+Times:
+
+* A DateTime holds milliseconds. Microseconds and nanoseconds are taken if they are zeros, and refused otherwise.
+* A moment is a Date only at midnight in UTC; the zone of a session is never asked. `2024-01-05T00:00:00+02:00` is no Date.
+* Text: `2024-01-05`, `2024-1-5`, `20240105`, years with a sign and four to six digits (`-0044-03-15`, `+12024-01-05`); a
+  moment is a date, `T` or a space, `HH:MM:SS` or `HHMMSS`, up to nine digits of a fraction, and `Z`, `±HH`, `±HHMM` or
+  `±HH:MM`. No zone means UTC. Only the digits 0 to 9 count.
+
+`lossy="round"` (`g.load`, `omnigraph load --lossy round`, an option of the Spark format) takes what is not exact: doubles
+and integers become the nearest float, moments are cut to milliseconds and to their day in UTC, towards the past. NaN, what
+is out of range and fractions for integers stay violations. The compatible dialect always cuts and rounds like that.
+
+Coming back, a value looks the same in rows, JSON, CSV, tables and exports: F32 with the fewest digits (`0.1`), dates and
+moments as ISO text in JSON and as Python's own in rows, those that Python's calendar lacks as text (`+12024-01-05`). Arrow,
+Parquet and polars keep the types."""
 
 
 def _grammar() -> str:

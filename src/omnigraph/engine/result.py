@@ -12,14 +12,16 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from omnigraph.engine.arguments import whole
-from omnigraph.engine.column import Vec, concat
+from omnigraph.engine.column import FewTexts, Vec, concat
 from omnigraph.engine.door import door
+from omnigraph.engine.spelling import in_pythons_calendar, plain_array
 from omnigraph.model.printable import printable
+from omnigraph.model.times import datetime_text, ms_of
 
 if TYPE_CHECKING:
     import pandas
@@ -110,8 +112,17 @@ class Result:
         return pa.Table.from_arrays(arrays, names=self.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame (needs pandas)."""
-        return self.to_arrow().to_pandas()
+        """The rows as a pandas DataFrame (needs pandas). Days that Python's calendar lacks are text, as in `rows`."""
+        table = self.to_arrow()
+        odd = [name for name in self.columns if not all(in_pythons_calendar(chunk) for chunk in table[name].chunks)]
+        for name in odd:
+            at = self.columns.index(name)
+            table = table.set_column(at, name, pa.nulls(table.num_rows))
+        frame = table.to_pandas()
+        for name in odd:
+            frame[name] = frame[name].astype(object)
+            frame[name] = [row[name] for row in self.rows]
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame (needs polars)."""
@@ -172,24 +183,31 @@ def _summary(rows: int, shown: int) -> str:
 
 
 def _cell(value: object) -> str:
-    text = "·" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = "·" if value is None else value if isinstance(value, str) else _json(wire(value))
     text = printable(text.replace("\n", "⏎"))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _python(vec: Vec) -> list[Any]:
-    try:
+    if vec.plain is not None and vec.type in _AS_THEY_ARE:
         return vec.to_pylist()
-    except (OverflowError, ValueError):  # a date beyond Python's calendar: the raw number is all there is
-        assert vec.plain is not None
-        return [v if ok else None for v, ok in zip(vec.plain.tolist(), vec.is_valid().tolist(), strict=True)]
+    if isinstance(vec, FewTexts):
+        return vec.to_pylist()
+    return plain_array(vec.to_arrow())
+
+
+_AS_THEY_ARE: Final = frozenset({pa.int64(), pa.int32(), pa.float64(), pa.bool_(), pa.uint64(), pa.uint32()})
 
 
 def wire(value: object) -> object:
     """A value as JSON has it."""
     match value:
         case datetime():
-            return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+            return datetime_text(ms_of(value, lossy=True))
         case date():
             return value.isoformat()
         case float() if not math.isfinite(value):

@@ -4,6 +4,7 @@
     Date 19844                 "2024-05-01"                      date(2024, 5, 1)
     DateTime 1714557600000     "2024-05-01T10:00:00.000Z"        datetime(2024, 5, 1, 10, tzinfo=UTC)
     Blob                       "base64:…", or its URI            bytes, or its URI
+    F32 0.1, and in a vector   0.1                               0.1, and not the double 0.10000000149011612
     a float that is no number  "NaN", "Infinity", "-Infinity"    the same float
 
 A day that Python's calendar does not have (before year 1, after 9999) is text in Python too (`omnigraph.model.times`), and never
@@ -18,11 +19,12 @@ import math
 from datetime import date, timedelta
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.external.cells import plain_cell, spelt_cell
-from omnigraph.model.times import EPOCH, date_text, datetime_text, days_of, ms_of
+from omnigraph.model.times import DAY_MS, EPOCH, date_text, datetime_text, days_of, ms_of
 from omnigraph.model.types import PropertyType, Scalar
 
 _DAYS: Final = (days_of(date.min), days_of(date.max))
@@ -41,7 +43,9 @@ def spelt(type_: PropertyType, value: Any) -> Any:
         return date_text(value)
     if type_.scalar is Scalar.DATETIME:
         return datetime_text(value)
-    return value if not isinstance(value, float) or math.isfinite(value) else _no_number(value)
+    if not isinstance(value, float):
+        return value
+    return _single(type_, value) if math.isfinite(value) else _no_number(value)
 
 
 def plain(type_: PropertyType, value: Any) -> Any:
@@ -50,10 +54,10 @@ def plain(type_: PropertyType, value: Any) -> Any:
         return None
     if isinstance(value, bytes):
         return plain_cell(value)
-    if type_.scalar not in (Scalar.DATE, Scalar.DATETIME):
-        return value
     if isinstance(value, list):
         return [plain(type_, item) for item in value]
+    if type_.scalar not in (Scalar.DATE, Scalar.DATETIME):
+        return _single(type_, value) if isinstance(value, float) else value
     try:
         if type_.scalar is Scalar.DATE:
             return date(1970, 1, 1) + timedelta(days=value)
@@ -74,8 +78,74 @@ def spelt_column(column: pa.ChunkedArray) -> list[Any]:
         return [None if found is None else [None if n is None else spell(n) for n in found] for found in lists]
     if _is_time(kind):
         column = pa.chunked_array([_texts(chunk) for chunk in column.chunks], pa.string())
-    values: list[Any] = column.to_pylist()
-    return values
+    return [value for chunk in column.chunks for value in plain_array(chunk)]
+
+
+def plain_array(array: pa.Array) -> list[Any]:
+    """A column as plain Python: F32 as it is written, days that Python's calendar lacks as text. Cells of Blobs stay cells."""
+    kind = array.type
+    found: list[Any]
+    if pa.types.is_float32(kind):
+        found = shortest(array.to_numpy(zero_copy_only=False)).tolist()
+        if array.null_count:
+            found = [v if there else None for v, there in zip(found, array.is_valid().to_pylist(), strict=True)]
+    elif _is_nested(kind) and (pa.types.is_float32(kind.value_type) or _is_time(kind.value_type)):
+        found, items, at = [], plain_array(array.flatten()), 0
+        for length in pc.list_value_length(array).to_pylist():
+            found.append(None if length is None else items[at : at + length])
+            at += length or 0
+    elif not _is_time(kind) or in_pythons_calendar(array):
+        found = array.to_pylist()
+    else:
+        is_date = pa.types.is_date32(kind)
+        type_ = PropertyType(Scalar.DATE if is_date else Scalar.DATETIME)
+        found = [plain(type_, number) for number in array.cast(pa.int32() if is_date else pa.int64()).to_pylist()]
+    return found
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def in_pythons_calendar(array: pa.Array) -> bool:
+    """Whether Python has dates for all of these, which may be in lists; true of what is neither date nor moment."""
+    if pa.types.is_list(array.type):
+        array = array.flatten()
+    if not _is_time(array.type):
+        return True
+    is_date = pa.types.is_date32(array.type)
+    low, high = _DAYS if is_date else (_MOMENTS[0], _MOMENTS[1] + DAY_MS - 1)
+    found = pc.min_max(array.cast(pa.int32() if is_date else pa.int64())).as_py()
+    return found["min"] is None or (found["min"] >= low and found["max"] <= high)
+
+
+def _single(type_: PropertyType, value: float) -> float:
+    return float(str(np.float32(value))) if type_.scalar in (Scalar.F32, Scalar.VECTOR) else value
+
+
+def shortest(values: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """F32 as the doubles that are written with the fewest digits of all that are nearest to them: 0.1, not 0.10000000149011612.
+
+    Six digits always survive F32 and nine always say which one it is, so there are four things to try. Powers of ten up to 22 are
+    exact, and so are their products and quotients with nine digits; what is larger or smaller is spelt one by one.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = values.astype(np.float64)
+        places = np.floor(np.log10(np.abs(found)))
+        left, singly = (places >= -14) & (places <= 27), np.isfinite(places)
+        singly &= ~left
+        for digits in range(6, 10):
+            at = np.flatnonzero(left)
+            shift = digits - 1 - places[at]
+            power = 10.0 ** np.abs(shift)
+            exact = values[at].astype(np.float64)
+            tried = np.where(shift >= 0, np.rint(exact * power) / power, np.rint(exact / power) * power)
+            good = tried.astype(np.float32) == values[at]
+            found[at[good]] = tried[good]
+            left[at[good]] = False
+    for place in np.flatnonzero(singly | left).tolist():
+        found[place] = float(str(values[place]))
+    return found
 
 
 def _is_time(kind: pa.DataType) -> bool:

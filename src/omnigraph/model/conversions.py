@@ -76,6 +76,7 @@ _DIGITS = Rule("digits, in range", frozenset({Door.PARAMETERS, Door.CELLS}))
 _TRUTH = Rule("`true` or `false`", frozenset({Door.CELLS}))
 _NUMBER_TEXT = Rule("a decimal number: the nearest", frozenset({Door.CELLS}))
 _F32_NUMBER = Rule("the nearest; from a column: exact")
+_F32_DECIMAL = Rule("the nearest; a whole one from a column exact")
 _F64_INTEGER = Rule("exact")
 _F64_DECIMAL = Rule("the nearest; a whole one exact")
 _AS_IS = Rule("as it is")
@@ -88,7 +89,7 @@ TABLE: Final[dict[Scalar, dict[Kind, Rule]]] = {
         scalar: {Kind.INTEGER: _RANGE, Kind.FLOAT: _WHOLE_IN_COLUMNS, Kind.DECIMAL: _WHOLE, Kind.TEXT: _DIGITS}
         for scalar in INTEGER_RANGES
     },
-    Scalar.F32: {Kind.INTEGER: _F32_NUMBER, Kind.FLOAT: _F32_NUMBER, Kind.DECIMAL: _F32_NUMBER, Kind.TEXT: _NUMBER_TEXT},
+    Scalar.F32: {Kind.INTEGER: _F32_NUMBER, Kind.FLOAT: _F32_NUMBER, Kind.DECIMAL: _F32_DECIMAL, Kind.TEXT: _NUMBER_TEXT},
     Scalar.F64: {Kind.INTEGER: _F64_INTEGER, Kind.FLOAT: _FINITE, Kind.DECIMAL: _F64_DECIMAL, Kind.TEXT: _NUMBER_TEXT},
     Scalar.DATE: {
         Kind.INTEGER: Rule("days since 1970-01-01"),

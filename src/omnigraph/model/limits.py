@@ -32,7 +32,7 @@ MAX_U32: Final = 2**32 - 1
 """Largest cardinality or hop bound."""
 
 MAX_I64: Final = 2**63 - 1
-"""Largest integer literal."""
+"""Largest integer literal in `.pg`; in `.gq` one that fits U64 is also taken."""
 
 MIN_I64: Final = -(2**63)
 """Smallest integer literal."""

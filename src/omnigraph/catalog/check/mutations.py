@@ -6,7 +6,7 @@ Rule D2, that one query does not mix adding and deleting, is no typing rule: `re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import EdgeType, NodeType
@@ -132,11 +132,9 @@ def _where(scope: Scope, target: _Target, tree: t.Predicate) -> lg.Where | None:
     if type_.is_blob:
         scope.refuse("T11", f"`{name}` is a Blob and cannot be compared", tree.property.span)
         return None
-    if type_.is_list or type_.is_vector:
-        scope.refuse("T7", f"`{name}` is {type_} and cannot be compared", tree.property.span)
-        return None
-    # A predicate is a comparison: like a filter, it does not ask whether an enum has the value.
-    plain = PropertyType(type_.scalar, type_.nullable)
+    # A predicate is a comparison: like a filter, it does not ask whether an enum has the value. One about a list or a vector
+    # holds for nothing, which the run knows.
+    plain = replace(type_, enum_values=None)
     value = property_value(scope, tree.value, name, plain, mismatch="T7", undeclared="T14")
     return None if value is None else lg.Where(name, type_, comparator_of(tree.operator), value)
 

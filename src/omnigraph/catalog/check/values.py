@@ -9,10 +9,13 @@ from omnigraph.catalog.check.scope import Scope
 from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.language.gq import tree as t
 from omnigraph.language.source import Span
+from omnigraph.model.limits import MAX_I64
 from omnigraph.model.types import PropertyType, Scalar
 
 STRING = PropertyType(Scalar.STRING)
 INTEGER = PropertyType(Scalar.I64)
+LARGE_INTEGER = PropertyType(Scalar.U64)
+"""Of literals that I64 does not hold."""
 FLOAT = PropertyType(Scalar.F64)
 DATE = PropertyType(Scalar.DATE)
 
@@ -23,7 +26,7 @@ def constant(scope: Scope, literal: t.Literal) -> lg.Constant | None:
         case t.String(value):
             return lg.Constant(value, STRING)
         case t.Integer(value):
-            return lg.Constant(value, INTEGER)
+            return lg.Constant(value, INTEGER if value <= MAX_I64 else LARGE_INTEGER)
         case t.Float(value):
             return lg.Constant(value, FLOAT)
         case t.Bool(value):

@@ -141,7 +141,8 @@ def _floats(scalar: Scalar, column: pa.Array, *, lossy: bool) -> pa.Array:
         wide = column.cast(pa.float64(), safe=not lossy)
     elif pa.types.is_decimal(given):
         wide = column.cast(pa.string()).cast(pa.float64())
-        if not lossy and not _between(wide, -_EXACT_F32 if single else -_EXACT_F64, _EXACT_F32 if single else _EXACT_F64):
+        most = (_EXACT_F32 if single else _EXACT_F64) - 1
+        if not lossy and not _between(wide, -most, most):
             raise Unsure
         return _finite(wide.cast(pa.float32(), safe=False) if single else wide)
     else:

@@ -154,6 +154,8 @@ def together(columns: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
 
 def plain(value: pa.Scalar) -> object:
     """A value in Python. A date that Python has none for is given as text."""
+    if pa.types.is_float32(value.type) and value.is_valid:
+        return float(str(np.float32(value.as_py())))
     try:
         return value.as_py()
     except (OverflowError, ValueError):

@@ -4,9 +4,9 @@
     update   committed entities and those of earlier statements; never the key
     delete   entities, and with a node every edge that touches it
 
-`where` compares one property; a missing value never fulfils it. What an update or delete searched is its read set: if somebody
-else changes that type meanwhile, the mutation is void and says so. Inserts are not: they are checked again against what came in
-between, and go through.
+`where` compares one property; a missing value never fulfils it, nor does a list or a vector. What an update or delete searched is
+its read set: if somebody else changes that type meanwhile, the mutation is void and says so. Inserts are not: they are checked
+again against what came in between, and go through.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Mutation:
 
     def _matching_pending(self, type_: NodeType, where: lg.Where) -> list[str]:
         pending = list(self.staging.pending(type_).values())
-        if not pending:
+        if not pending or self._holds_for_nothing(where):
             return []
         delta = MutationStaging()
         for row in pending:
@@ -182,6 +182,11 @@ class _Mutation:
     def _condition(self, where: lg.Where) -> lg.Condition:
         return lg.Compare(lg.PropertyValue(_VARIABLE, where.property, where.type), where.comparator, where.value)
 
+    def _holds_for_nothing(self, where: lg.Where) -> bool:
+        """Null, a list or a vector is neither equal nor unequal to anything."""
+        value = constant(where.value, self.run)
+        return value is None or isinstance(value, tuple)
+
     def _named(self, type_: NodeType, where: lg.Where) -> list[str] | None:
         """Ids that a predicate about the key names, whether or not there are such nodes; None: it is about something else."""
         if where.comparator is not lg.Comparator.EQ or [prop.name for prop in type_.key] != [where.property]:
@@ -196,6 +201,8 @@ class _Mutation:
 
     def _matching_nodes(self, type_: NodeType, where: lg.Where) -> list[str]:
         """Ids of committed nodes that fulfil a predicate, sorted."""
+        if self._holds_for_nothing(where):
+            return []
         named = self._named(type_, where)
         if named is not None:
             return whole(rows_where(self.view, type_, "id", pa.array(named, pa.string()), ["id"])["id"]).to_pylist()  # type: ignore[no-any-return]
@@ -210,9 +217,9 @@ class _Mutation:
     def _matching_edges(self, type_: EdgeType, where: lg.Where) -> list[str]:
         """Ids of committed edges that fulfil a predicate, sorted."""
         column = {"from": "src", "to": "dst"}.get(where.property, where.property)
-        value = constant(where.value, self.run)
-        if value is None or isinstance(value, tuple):
+        if self._holds_for_nothing(where):
             return []
+        value = constant(where.value, self.run)
         if column in ("src", "dst") and where.comparator is lg.Comparator.EQ:
             found = rows_where(self.view, type_, column, pa.array([value], pa.string()), ["id"])
             return sorted(whole(found["id"]).to_pylist())

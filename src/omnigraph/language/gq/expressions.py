@@ -36,7 +36,7 @@ from omnigraph.language.cursor import (
 )
 from omnigraph.language.gq import tree as t
 from omnigraph.language.pg.tree import Name
-from omnigraph.model.limits import MAX_CONDITIONS, MAX_I64, MAX_LIST_ITEMS, MIN_I64
+from omnigraph.model.limits import MAX_CONDITIONS, MAX_LIST_ITEMS, MAX_U64, MIN_I64
 
 LEFT, RIGHT, COMMA, DOT = word("("), word(")"), word(","), word(".")
 LIST_OPEN, LIST_CLOSE = word("["), word("]")
@@ -180,8 +180,8 @@ def _sign_literal(c: Cursor) -> t.Literal:
 
 
 def _whole(c: Cursor, raw: str) -> int:
-    value = int(raw) if len(raw) <= 24 else MAX_I64 + 1
-    if not MIN_I64 <= value <= MAX_I64:
+    value = int(raw) if len(raw) <= 24 else MAX_U64 + 1
+    if not MIN_I64 <= value <= MAX_U64:
         shown = raw if len(raw) <= 24 else f"{raw[:21]}…"
         raise TextError("number-range", f"invalid integer `{shown}`: it must fit 64 bits", c.last)
     return value

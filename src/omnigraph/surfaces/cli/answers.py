@@ -114,13 +114,16 @@ def _plain(value: object) -> str:
 
 
 def _csv(columns: list[str], rows: list[dict[str, Any]]) -> Iterator[str]:
+    """As `load` reads it: no value is an empty cell, an empty text is `""`, lists are JSON."""
     yield ",".join(_quoted(name) for name in columns)
     for row in rows:
-        yield ",".join(_quoted(_plain(row[name])) for name in columns)
+        yield ",".join("" if row[name] is None else _quoted(_plain(row[name])) for name in columns)
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+    if text and not any(c in text for c in ',"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _kv(answer: dict[str, Any], columns: list[str]) -> Iterator[str]:
