@@ -537,7 +537,7 @@ def test_aliases(og: Call, people: Path, tmp_path: Path) -> None:
         f"aliases:\n  who: {{ store: {people}, query: by.gq, args: [n], params: {{ n: Cy }}, format: csv }}\n"
         "  far: { server: prod, query: x }\n  empty: {}\n"
     )
-    assert og("alias", "who").lines == ["p.name,p.age", "Cy,null"]
+    assert og("alias", "who").lines == ["p.name,p.age", "Cy,"]
     assert og("alias", "who", "Ada").lines[1] == "Ada,36"
     assert og("alias", "who", "Ada", "--params", '{"n": "Bob"}', "--json").json["rows"][0]["p.name"] == "Bob"
     many = og("alias", "who", "a", "b")
