@@ -81,7 +81,7 @@ REFUSED = {
     "property left over after a traversal": "query q() { match { $q contains $m.label } return { $q } }",
     "direction on nearest": "query q() { match { $p: P } return { $p } order { nearest($p.v, $q) desc } limit 3 }",
     "trailing comma in order": "query q() { match { $p: P } return { $p } order { $p.a, } }",
-    "integer beyond i64": "query q() { match { $p: P $p.a = 9223372036854775808 } return { $p } }",
+    "integer beyond u64": "query q() { match { $p: P $p.a = 18446744073709551616 } return { $p } }",
     "limit beyond u64": "query q() { match { $p: P } return { $p } limit 18446744073709551616 }",
     "hop bound beyond u32": "query q() { match { $p: P $p k{1,4294967296} $f } return { $p } }",
     "negative limit": "query q() { match { $p: P } return { $p } limit -1 }",
