@@ -136,7 +136,7 @@ def test_streaming_gives_arrow_batches(graph: og.Graph) -> None:
         (lambda g: g.query("query q() { match { $p: Person } return { $p.nam } }"), og.TypeCheckError, "name"),
         (lambda g: g.query("query q() { match"), og.ParseError, ""),
         (lambda g: g.query(FRIENDS), og.ParameterError, "`n` not provided"),
-        (lambda g: g.query(FRIENDS, {"n": 7}), og.ParameterError, "`n` is String, not int 7"),
+        (lambda g: g.query(FRIENDS, {"n": 7}), og.ParameterError, "`n` must be String, not an integer"),
         (lambda g: g.query(FRIENDS, {"n": None}), og.ParameterError, "cannot be null"),
         (lambda g: g.query(FRIENDS + EVERYTHING), og.UsageError, "multiple queries"),
         (lambda g: g.query(FRIENDS, name="frends"), og.NotFound, "no query `frends`"),
