@@ -20,8 +20,9 @@ import omnigraph as og
 from omnigraph.engine.load.files import csv_batches
 from omnigraph.engine.load.frames import typed_rows
 from omnigraph.engine.load.lines import Chunk, chunks
+from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.parse import parse_chunk
-from omnigraph.engine.load.sources import Format, Input, arrow_batches
+from omnigraph.engine.load.sources import Input, arrow_batches, inputs_of
 from omnigraph.engine.load.tasks import read_records
 from omnigraph.engine.load.types import Parsed, Types
 from omnigraph.engine.parameters import convert as parameter
@@ -137,6 +138,11 @@ def test_parameters_and_mutations(types: Types, type_: str) -> None:
     check(found, expected, [c.name for c in CASES])
 
 
+def batches_of(frame: Any, types: Types) -> Iterator[pa.RecordBatch]:
+    (input_,) = inputs_of({"String": frame}, types.catalog).inputs
+    return arrow_batches(input_.content)
+
+
 def frames(case: Case) -> Iterator[tuple[str, Any]]:
     """The value in a column of every kind of frame."""
     table = pa.table({"k": ["x"], "v": pa.array([case.value], case.arrow)})
@@ -155,7 +161,7 @@ def test_frames(types: Types, case: Case, rounds: bool) -> None:
     chosen = lossy(types) if rounds else types
     for form, frame in frames(case):
         for type_ in TYPES:
-            (batch,) = arrow_batches(frame)
+            (batch,) = batches_of(frame, types)
             found = outcome(typed_rows(chosen.catalog.nodes[type_], batch, chosen, None, 1))
             expected = wanted(case, type_, column=True, rounds=rounds)
             if rounds and expected == REFUSED and type_ in case.takes:
@@ -190,9 +196,9 @@ def test_what_means_no_value(types: Types, type_: str, missing: object) -> None:
 def test_nan_is_missing_for_pandas_alone(types: Types) -> None:
     frame = pandas.DataFrame({"k": ["a", "b"], "v": [1.0, float("nan")]})
     for type_, value in (("I32", 1), ("F64", 1.0)):
-        (batch,) = arrow_batches(frame)
+        (batch,) = batches_of(frame, types)
         assert outcome(typed_rows(types.catalog.nodes[type_], batch, types, None, 1)) == [value, None]
-        (batch,) = arrow_batches(pa.table({"k": ["a", "b"], "v": pa.array([1.0, float("nan")])}))
+        (batch,) = batches_of(pa.table({"k": ["a", "b"], "v": pa.array([1.0, float("nan")])}), types)
         assert outcome(typed_rows(types.catalog.nodes[type_], batch, types, None, 1)) == [value, REFUSED]
 
 
