@@ -60,11 +60,12 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
 
 def collected(plan: st.Plan, frames: Iterator[Frame], run: Run) -> list[list[Vec]]:
     """The whole result: what stays of it is within the memory of the query."""
+    if not run.budget.limited:
+        return list(finish(plan, frames, run))
     parts: list[list[Vec]] = []
     for part in finish(plan, frames, run):
-        if run.budget.limited:
-            run.budget.check("collecting the result")
-            run.budget.keep(sum(vec.nbytes for vec in part), "collecting the result")
+        run.budget.check("collecting the result")
+        run.budget.keep(sum(vec.nbytes for vec in part), "collecting the result")
         parts.append(part)
     return parts
 
@@ -126,7 +127,9 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
             frame = frame.slice(skipped, frame.rows)
         if left is not None and frame.rows > left:
             frame = frame.slice(0, left)
-        if frame.rows:
+        if frame.rows and not run.budget.limited:
+            yield _projected(tail, frame, run, plan.bindings)
+        elif frame.rows:
             yield from _pieces(tail, frame, run, plan.bindings)
         if left is not None:
             left -= frame.rows
