@@ -106,6 +106,10 @@ def _sample(name: str, parameter: inspect.Parameter, refused: og.GraphError) -> 
     if name in ("violations", "conflicts"):
         return refused.violations  # type: ignore[attr-defined]
     kind = str(parameter.annotation)
+    if "Mapping" in kind:
+        return {"Person": 3}
+    if any(word in kind for word in ("Sequence", "tuple", "Iterable", "list")):
+        return ("a", "b")
     return True if "bool" in kind else 3 if "int" in kind else "text"
 
 

@@ -39,9 +39,15 @@ _CONTROL_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @overload
-def name_of(value: State) -> str: ...
+def name_of(value: State) -> str:
+    """A state that is given."""
+
+
 @overload
-def name_of(value: State | None) -> str | None: ...
+def name_of(value: State | None) -> str | None:
+    """One that may be left out."""
+
+
 def name_of(value: State | None) -> str | None:
     """A state by its name or id."""
     return value.id if isinstance(value, Commit) else value.commit if isinstance(value, Tag) else value

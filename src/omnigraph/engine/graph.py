@@ -15,7 +15,6 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -53,15 +52,16 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.run import Run, Traversal
 from omnigraph.engine.saved import LEAST_ROWS
 from omnigraph.engine.schemas import catalog_of, first_schema, schema_source, tables_of
+from omnigraph.engine.session import Session as Session
 from omnigraph.engine.tail import collected, finish
 from omnigraph.engine.trace import Trace
 from omnigraph.engine.view import View, Workspace
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
+from omnigraph.engine.write.receipt import Receipt as Receipt
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.times import duration
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
-from omnigraph.storage.lineage import Commit
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.work import in_threads
 
@@ -125,30 +125,6 @@ def open(
     place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
     store = GraphStore.open(place, read_only=read_only)
     return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs)
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a mutation did."""
-
-    branch: str
-    query_name: str
-    affected_nodes: int
-    affected_edges: int
-    actor: str | None
-    commit: Commit | None
-    """None when nothing changed."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The receipt as JSON-ready data."""
-        return {
-            "branch": self.branch,
-            "query_name": self.query_name,
-            "affected_nodes": self.affected_nodes,
-            "affected_edges": self.affected_edges,
-            "actor_id": self.actor,
-            "commit": None if self.commit is None else self.commit.to_dict(),
-        }
 
 
 class Graph(PastMethods, LookingMethods):
@@ -581,6 +557,7 @@ class Graph(PastMethods, LookingMethods):
         """
         from omnigraph.storage.reclaim import reclaim
 
+        self.view()  # a graph that is gone has nothing to give back
         age = duration(older_than) if isinstance(older_than, str) else older_than
         return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run)
 
@@ -605,39 +582,3 @@ def _result(prepared: Prepared, view: View, branch: str | None, at: str | None, 
         branch=None if at is not None else branch or MAIN,
         snapshot=at,
     )
-
-
-class Session:
-    """Several reads of one commit: `with g.session() as s: s.query(…)`."""
-
-    def __init__(self, graph: Graph, view: View, branch: str | None, at: str | None) -> None:
-        self._graph = graph
-        self._view = view
-        self._branch = branch
-        self._at = at
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        return None
-
-    @property
-    def graph_commit_id(self) -> str:
-        """The commit that is read."""
-        return self._view.snapshot.commit
-
-    @door()
-    def query(
-        self,
-        source: QueryText,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        timeout: float | None = None,
-        memory_limit: int | None = None,
-        cancel: Event | None = None,
-    ) -> Result:
-        """The answer to a read."""
-        budget = Budget(timeout, memory_limit, cancel)
-        return self._graph._query(self._view, source, params, name, None, budget, self._branch, self._at)

@@ -1,0 +1,53 @@
+"""Several reads of one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Event
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from omnigraph.engine.budget import Budget
+from omnigraph.engine.door import door
+from omnigraph.engine.prepared import QueryText
+from omnigraph.engine.result import Result
+from omnigraph.engine.view import View
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+
+class Session:
+    """Several reads of one commit: `with g.session() as s: s.query(…)`."""
+
+    def __init__(self, graph: Graph, view: View, branch: str | None, at: str | None) -> None:
+        self._graph = graph
+        self._view = view
+        self._branch = branch
+        self._at = at
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    @property
+    def graph_commit_id(self) -> str:
+        """The commit that is read."""
+        return self._view.snapshot.commit
+
+    @door()
+    def query(
+        self,
+        source: QueryText,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        cancel: Event | None = None,
+    ) -> Result:
+        """The answer to a read."""
+        budget = Budget(timeout, memory_limit, cancel)
+        return self._graph._query(self._view, source, params, name, None, budget, self._branch, self._at)
