@@ -213,6 +213,6 @@ def test_what_was_submitted_holds(graph: og.Graph, tmp_path: Path) -> None:
     told = submit(tmp_path, graph, "load", "--master", "local[1]", "--name", "nightly", *conf)
     assert (told["master"], told["spark.app.name"], told["spark.driver.memory"]) == ("local[1]", "nightly", "700m")
     assert (told["spark.sql.shuffle.partitions"], told["spark.sql.session.timeZone"]) == ("3", "Asia/Tokyo")
-    assert (told["spark.sql.caseSensitive"], told["spark.ui.enabled"]) == ("false", None)
+    assert (told["spark.sql.caseSensitive"], told["spark.ui.enabled"]) == (None, None)  # nobody set them
     assert told["spark.executorEnv.LANCE_CPU_THREADS"] == "1"
     assert told["rows"] == 3
