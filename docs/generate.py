@@ -130,7 +130,7 @@ _CONVERSIONS_REST = """Where one number becomes another:
 Where there is no value:
 
 * null, `None`, `pandas.NA`, `pandas.NaT` and an empty CSV cell are no value. `""` is an empty text; the text `null` is a
-  text.
+  text. In a CSV file of one column that may lack values, an empty line is such a row; in every other one it is nothing.
 * **NaN is not null.** It is refused in JSON, Python, Arrow, Parquet, polars and Spark. pandas is the exception by its own
   convention: in its float and object columns NaN *is* how a missing value is spelt (not in columns of `ArrowDtype`, which
   have null).

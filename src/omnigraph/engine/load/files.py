@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -59,7 +59,7 @@ def schema_of(input_: Input) -> pa.Schema:
             with _ipc(input_) as reader:
                 return reader.schema
         case _:
-            return pa.schema([(name, pa.string()) for name in _header(input_)[0]])
+            return pa.schema([(name, pa.string()) for name in _header(input_).names])
 
 
 # ── Parquet and Arrow ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,17 +129,28 @@ def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator
         on_bad_row(row)
         return "skip"
 
-    names, rows = _header(input_)
+    header = _header(input_)
+    names = header.names
     convert = pcsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    parse = pcsv.ParseOptions(delimiter=input_.separator, newlines_in_values=True, invalid_row_handler=bad)
-    read = pcsv.ReadOptions(use_threads=False, block_size=_BLOCK)
+    parse = pcsv.ParseOptions(
+        delimiter=input_.separator,
+        newlines_in_values=True,
+        invalid_row_handler=bad,
+        ignore_empty_lines=not header.every_line_is_a_row,
+    )
+    if header.every_line_is_a_row:
+        read = pcsv.ReadOptions(
+            use_threads=False, block_size=_BLOCK, column_names=names, skip_rows_after_names=header.empty_before + 1
+        )
+    else:
+        read = pcsv.ReadOptions(use_threads=False, block_size=_BLOCK)
     given = False
-    if rows:
+    if header.has_rows:
         with (
             input_.streamed() as source,
             pcsv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert) as reader,
@@ -151,16 +162,37 @@ def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator
         yield with_columns(input_, _empty(pa.schema([(name, pa.string()) for name in names])))
 
 
-def _header(input_: Input) -> tuple[list[str], bool]:
-    """The names of columns, and whether anything comes after them."""
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What is known of a CSV file before its rows are read."""
+
+    names: list[str]
+    empty_before: int
+    """Empty lines that come before the names."""
+    every_line_is_a_row: bool
+    has_rows: bool
+
+
+def _header(input_: Input) -> _Header:
     with text_of(input_) as file:
+        empty, names = 0, list[str]()
         try:
-            names = next((cells for cells in csv.reader(file, delimiter=input_.separator) if cells), None)
+            for names in csv.reader(file, delimiter=input_.separator):
+                if names:
+                    break
+                empty += 1
         except csv.Error as error:
             raise Unfit(f"its header cannot be read: {error}") from error
-        if names is None:
+        if not names:
             raise Unfit("it is empty: there is not even a header")
-        return names, any(line.strip("\r\n") for line in file)
+        every = every_line_is_a_row(input_, names)
+        return _Header(names, empty, every, any(every or line.strip("\r\n") for line in file))
+
+
+def every_line_is_a_row(input_: Input, names: list[str]) -> bool:
+    """Whether an empty line is a row without a value: where there is one column that may lack values. Elsewhere it is nothing."""
+    prop = None if input_.type is None or len(names) != 1 else input_.type.properties.get(names[0])
+    return prop is not None and prop.type.nullable
 
 
 UNREADABLE_TEXT: Final = (OSError, EOFError, csv.Error, pa.ArrowException)
@@ -194,13 +226,14 @@ class _Raw(io.RawIOBase):
 
 @contextmanager
 def records_of(input_: Input) -> Iterator[tuple[Iterator[tuple[int, list[str]]], list[str]]]:
-    """Records of a CSV file, each with the line it begins at, and the text of the last one, a line each."""
+    """Records of a CSV file, each with the line it begins at, and the text of the last one, a line each. One without cells is an
+    empty line that is no row."""
     with _LIMIT:
         before = csv.field_size_limit(MAX_LINE_BYTES)  # of the whole process
         try:
             with text_of(input_) as file:
                 read = list[str]()
-                yield _numbered(csv.reader(_noted(file, read), delimiter=input_.separator), read), read
+                yield _numbered(input_, csv.reader(_noted(file, read), delimiter=input_.separator), read), read
         finally:
             csv.field_size_limit(before)
 
@@ -208,10 +241,12 @@ def records_of(input_: Input) -> Iterator[tuple[Iterator[tuple[int, list[str]]],
 _LIMIT: Final = Lock()
 
 
-def _numbered(reader: Any, read: list[str]) -> Iterator[tuple[int, list[str]]]:
-    begins = 1
+def _numbered(input_: Input, reader: Any, read: list[str]) -> Iterator[tuple[int, list[str]]]:
+    begins, header, empty = 1, list[str](), list[str]()
     for cells in reader:
-        yield begins, cells
+        yield begins, cells or empty
+        if cells and not header:
+            header, empty = cells, [""] if every_line_is_a_row(input_, cells) else []
         read.clear()
         begins = reader.line_num + 1
 

@@ -140,7 +140,7 @@ def _typed_cells(input_: Input, texts: list[str]) -> Iterator[Record]:
 
 
 def _parsing(input_: Input) -> pcsv.ParseOptions:
-    return pcsv.ParseOptions(delimiter=input_.separator, newlines_in_values=True)
+    return pcsv.ParseOptions(delimiter=input_.separator, newlines_in_values=True, ignore_empty_lines=False)
 
 
 def _cells_of(input_: Input, row: pa.RecordBatch) -> Record:
