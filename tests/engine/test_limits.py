@@ -105,7 +105,9 @@ def test_a_query_that_is_too_large_is_refused_as_it_is_read(folder: Path, name: 
     assert caught.value.to_dict()["diagnostics"][0]["code"] == "size-limit"  # type: ignore[index]
 
 
-@pytest.mark.parametrize("limits", [{"memory_limit": 1 << 27}, {"timeout": 60.0}, {"cancel": threading.Event()}], ids=str)
+@pytest.mark.parametrize(
+    "limits", [{"memory_limit": 1 << 27}, {"timeout": 60.0}, {"cancel": threading.Event()}], ids=["memory", "time", "cancel"]
+)
 def test_limits_that_are_not_reached_change_no_answer(folder: Path, limits: dict[str, Any]) -> None:
     graph = omnigraph.open(folder)
     for text in (
