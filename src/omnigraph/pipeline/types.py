@@ -113,7 +113,7 @@ def check_writable(type_: NodeType | EdgeType, schema: st.StructType) -> None:
             wrong.append(f"{type_.name} has no property `{name}`" + (f": {hint}" if hint else ""))
         elif name in type_.properties:
             prop = type_.properties[name].type
-            if not _holds(prop, spark) and not isinstance(spark, st.NullType):
+            if not _holds(prop, spark):
                 wanted = spark_type(prop).simpleString()
                 wrong.append(f"{type_.name}.{name} is {prop} and cannot hold {spark.simpleString()}: cast it to {wanted}")
         elif not isinstance(spark, st.StringType):
@@ -138,7 +138,9 @@ def _holds(prop: PropertyType, spark: st.DataType) -> bool:
     """Whether values of a Spark type may become values of a property; which of them do is looked at row by row."""
     if prop.is_list or prop.is_vector:
         if not isinstance(spark, st.ArrayType):
-            return False
+            return isinstance(spark, st.NullType)
         spark = spark.elementType
+    if isinstance(spark, st.NullType):  # there are no values
+        return True
     kind = _KINDS.get(type(spark), Kind.OTHER)
     return kind in _NUMBERS if prop.is_vector else takes(prop.scalar, kind, Door.COLUMNS)

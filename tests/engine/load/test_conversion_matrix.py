@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.engine.load.conversion_cases import CASES, CELLS, PARAMETER_TEXTS, SCHEMA, TYPES, Case
+from tests.engine.load.conversion_cases import CASES, CELLS, PARAMETER_TEXTS, REFUSED, SCHEMA, TYPES, Case, same, wanted
 
 import omnigraph as og
 from omnigraph.engine.load.files import csv_batches
@@ -33,8 +32,6 @@ from omnigraph.model.blobs import uri_of
 from omnigraph.model.conversions import TABLE, Door, takes
 from omnigraph.model.given import Kind, kind_of, plain
 
-REFUSED = "refused"
-
 
 @pytest.fixture(scope="module")
 def types(tmp_path_factory: pytest.TempPathFactory) -> Types:
@@ -44,13 +41,6 @@ def types(tmp_path_factory: pytest.TempPathFactory) -> Types:
 
 def lossy(types: Types) -> Types:
     return Types(types.catalog, types.external, True)
-
-
-def same(a: object, b: object) -> bool:
-    """Equal, and zeros of the same sign."""
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b and math.copysign(1, a) == math.copysign(1, b)
-    return type(a) is type(b) and a == b
 
 
 def outcome(parsed: Parsed) -> list[Any]:
@@ -65,13 +55,6 @@ def outcome(parsed: Parsed) -> list[Any]:
         assert "property `v`" in violation.message, violation
         found[violation.line] = REFUSED
     return [found[line] for line in sorted(found)]
-
-
-def wanted(case: Case, type_: str, *, column: bool = False, rounds: bool = False) -> Any:
-    expected = case.column_takes() if column else case.takes
-    if type_ in expected:
-        return expected[type_]
-    return case.rounded.get(type_, REFUSED) if rounds else REFUSED
 
 
 def check(found: list[Any], expected: list[Any], names: list[str]) -> None:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.external.cells import given_bytes
 from omnigraph.engine.load.exact import plain_array
+from omnigraph.engine.load.kinds import bare, is_bytes, is_list, is_text
 from omnigraph.errors import KeyValueError
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.conversions import Door, Misfit, blob, convert
@@ -87,7 +88,7 @@ def from_column(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Arr
         column = column.dictionary_decode()
     if not type_.is_vector and not type_.is_list:
         return _single(type_, column, lossy=lossy)
-    if not _is_list(column.type):
+    if not is_list(column.type):
         raise Unsure
     value = column.type.value_type
     if not type_.is_vector:
@@ -95,11 +96,6 @@ def from_column(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Arr
     if not (pa.types.is_floating(value) or pa.types.is_integer(value)):
         raise Unsure
     return _vectors(type_, column.cast(pa.list_(pa.float64()), safe=False))
-
-
-def _is_list(type_: pa.DataType) -> bool:
-    kinds = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
-    return any(getattr(pa.types, name)(type_) for name in kinds)
 
 
 def _single(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Array:
@@ -113,7 +109,7 @@ def _single(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Array:
     if scalar.is_float:
         return _floats(scalar, column, lossy=lossy)
     if scalar is Scalar.BLOB:
-        if pa.types.is_binary(given) or pa.types.is_large_binary(given):
+        if is_bytes(given):
             return given_bytes(column.cast(pa.large_binary()))
         return _json_elements(type_, text_column(column), lossy=lossy)
     if scalar is Scalar.DATE:
@@ -125,8 +121,7 @@ def _single(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Array:
 
 def text_column(column: pa.Array) -> pa.Array:
     """Text of any kind as strings."""
-    type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_null(type_) or pa.types.is_string(type_) or pa.types.is_large_string(type_) or type_ == pa.string_view():
+    if is_text(bare(column.type)):
         return column.cast(pa.string())
     raise Unsure
 
@@ -337,7 +332,7 @@ def python_cells(column: pa.Array) -> list[Any]:
         return [None if v is None else Day(v) for v in column.cast(pa.int32()).to_pylist()]
     if pa.types.is_date64(given):
         return [None if v is None else Instant(v * _NANOSECONDS["ms"]) for v in column.cast(pa.int64()).to_pylist()]
-    if _is_list(given):
+    if is_list(given):
         items, at, found = python_cells(column.flatten()), 0, list[Any]()
         for length in pc.list_value_length(column).to_pylist():
             found.append(None if length is None else items[at : at + length])

@@ -13,6 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType
+from omnigraph.engine.load.kinds import bare, is_bytes, is_list, is_number, is_text
 from omnigraph.engine.load.types import Type
 from omnigraph.engine.write.violations import Violation
 from omnigraph.language.diagnostics import did_you_mean
@@ -49,15 +50,17 @@ def column_violations(type_: Type, names: list[str], file: str | None) -> list[V
 
 
 def misfits(type_: Type, batch: pa.RecordBatch, file: str | None) -> Iterator[Violation]:
-    """Columns of which no value can be one of their property. What has no values fits everything."""
+    """Columns of which no value can be one of their property. What has no values fits everything, and
+    empty lists fit every list."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if column.null_count == len(column):
-            continue
         prop = type_.properties.get(name)
+        wants_items = prop is not None and prop.type.is_list
+        if column.null_count == len(column) or (wants_items and is_list(column.type) and not len(column.flatten())):
+            continue
         if prop is not None and not may_fit(prop.type, column.type):
             message = f"column `{name}` holds values of {column.type}, and {type_.name}.{name} is {prop.type}"
             yield Violation("type", type_.name, message, name, file=file)
-        elif prop is None and name in _TEXTS and not _is_text(_bare(column.type)):
+        elif prop is None and name in _TEXTS and not is_text(bare(column.type)):
             message = f"column `{name}` holds values of {column.type}, and `{name}` is text"
             yield Violation("record", type_.name, message, name, file=file)
 
@@ -67,14 +70,13 @@ _TEXTS: Final = frozenset({"id", *(spelt for spellings in ENDS.values() for spel
 
 def may_fit(wanted: PropertyType, given: pa.DataType) -> bool:
     """Whether a value of an Arrow type can be one of a property."""
-    given = _bare(given)
+    given = bare(given)
     if wanted.is_list or wanted.is_vector:
-        kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-        if not any(is_kind(given) for is_kind in kinds):
+        if not is_list(given):
             return False
-        element = _bare(given.value_type)
+        element = bare(given.value_type)
         return bool(pa.types.is_null(element)) or (
-            _is_number(element) if wanted.is_vector else _may_fit_one(wanted.scalar, element)
+            is_number(element) if wanted.is_vector else _may_fit_one(wanted.scalar, element)
         )
     return _may_fit_one(wanted.scalar, given)
 
@@ -82,27 +84,13 @@ def may_fit(wanted: PropertyType, given: pa.DataType) -> bool:
 def _may_fit_one(wanted: Scalar, given: pa.DataType) -> bool:
     match wanted:
         case Scalar.STRING:
-            return _is_text(given)
+            return is_text(given)
         case Scalar.BOOL:
             return bool(pa.types.is_boolean(given))
         case Scalar.BLOB:
-            return _is_text(given) or bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))
+            return is_text(given) or is_bytes(given)
         case Scalar.DATE | Scalar.DATETIME:
             moment = pa.types.is_date(given) or pa.types.is_timestamp(given) or pa.types.is_integer(given)
-            return bool(moment) or _is_text(given)
+            return bool(moment) or is_text(given)
         case _:
-            return _is_number(given)
-
-
-def _bare(type_: pa.DataType) -> pa.DataType:
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return any(
-        is_kind(type_) for is_kind in (pa.types.is_null, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    )
-
-
-def _is_number(type_: pa.DataType) -> bool:
-    return any(is_kind(type_) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+            return is_number(given)
