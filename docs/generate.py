@@ -145,9 +145,9 @@ Times:
   moment is a date, `T` or a space, `HH:MM:SS` or `HHMMSS`, up to nine digits of a fraction, and `Z`, `±HH`, `±HHMM` or
   `±HH:MM`. No zone means UTC. Only the digits 0 to 9 count.
 
-`lossy="round"` (`g.load`, `omnigraph load --lossy round`, an option of the Spark format) takes what is not exact: doubles
-and integers become the nearest float, moments are cut to milliseconds and to their day in UTC, towards the past. NaN, what
-is out of range and fractions for integers stay violations. The compatible dialect always cuts and rounds like that.
+`lossy="round"` (`g.load`, `ogs.sink`, `omnigraph load --lossy round`, an option of the Spark format) takes what is not exact:
+doubles and integers become the nearest float, moments are cut to milliseconds and to their day in UTC, towards the past. NaN,
+what is out of range and fractions for integers stay violations. The compatible dialect always cuts and rounds like that.
 
 Coming back, a value looks the same in rows, JSON, CSV, tables and exports: F32 with the fewest digits (`0.1`), dates and
 moments as ISO text in JSON and as Python's own in rows, those that Python's calendar lacks as text (`+12024-01-05`). Arrow,

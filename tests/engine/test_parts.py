@@ -103,6 +103,17 @@ def test_statistics_are_what_counting_gives(graph: og.Graph, monkeypatch: pytest
     assert near["dst"].distinct == 3
 
 
+def test_statistics_of_what_pythons_calendar_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "PART_ROWS", 1)
+    g = make_graph(tmp_path, "node D { k: String @key  day: Date?  at: DateTime?  days: [Date]?  f: F32? }", {})
+    for k, day in enumerate(("-0044-03-15", "2024-02-29", "+12024-01-05", "+12024-01-05")):  # a part each
+        g.load([{"type": "D", "data": {"k": str(k), "day": day, "at": f"{day}T10:00:00Z", "days": [day], "f": 0.1}}])
+    (found,) = statistics(g.view(), g.store.place, run=here)
+    assert (found["day"].minimum, found["day"].maximum, found["day"].distinct) == ("-00044-03-15", "+12024-01-05", 3)
+    assert (found["at"].minimum, found["at"].maximum) == ("-00044-03-15T10:00:00.000Z", "+12024-01-05T10:00:00.000Z")
+    assert (found["days"].distinct, found["f"].minimum) == (3, 0.1)
+
+
 def test_many_different_values_are_estimated(tmp_path: Path) -> None:
     import pyarrow as pa
 

@@ -5,6 +5,7 @@ A session in another zone than UTC: what a value means does not depend on it.
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.engine.load.conversion_loads import check, graph, in_columns, learnt
 from tests.engine.load.loading import refused
 
 import omnigraph as og
+from omnigraph import spark as ogs
 
 HELD = [case for case in CASES if case.arrow is not None and case.name != "nanoseconds"]
 """What a data frame can hold."""
@@ -62,6 +64,19 @@ def test_the_format(elsewhere: SparkSession, tmp_path: Path, lossy: Any) -> None
     assert counted is not None, str(error.value)[:3000]
     assert int(counted[1]) == bad.num_rows  # each row tries one value
     write(frame_of(elsewhere, columns.table.filter(good)), g, lossy)
+    check(learnt(g, "Wide"), [t for t in columns.tried if t.expected != REFUSED])
+
+
+@pytest.mark.parametrize("lossy", [None, "round"], ids=["exact", "round"])
+def test_sinks(elsewhere: SparkSession, tmp_path: Path, lossy: Any) -> None:
+    g = graph(tmp_path)
+    columns = in_columns(g, HELD, rounds=lossy is not None, spark=True)
+    good = pa.array([t.expected != REFUSED for t in columns.tried])
+    bad, sink = columns.table.filter(pa.compute.invert(good)), ogs.sink(g, "Wide", name="conversions", lossy=lossy)
+    with pytest.raises(og.ValidationError) as error:
+        sink.write(frame_of(elsewhere, bad), 0)
+    assert {v.line for v in error.value.violations} == set(range(1, bad.num_rows + 1))  # type: ignore[attr-defined]
+    assert pickle.loads(pickle.dumps(sink)).write(frame_of(elsewhere, columns.table.filter(good)), 0) is not None
     check(learnt(g, "Wide"), [t for t in columns.tried if t.expected != REFUSED])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.export import exported_types
+from omnigraph.engine.spelling import plain, plain_array
 from omnigraph.engine.view import View
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.storage.place import Place
@@ -128,7 +129,8 @@ def statistics(view: View, place: Place, *, types: Iterable[str] | None = None, 
     found = []
     for type_ in chosen:
         mine = [d for part, d in zip(parts, done, strict=True) if part.type is type_]
-        found.append(TypeStatistics(type_.name, stored_of(view, type_).rows, _together(_columns(type_), mine)))
+        counted = tuple(_shown(type_, one) for one in _together(_columns(type_), mine))
+        found.append(TypeStatistics(type_.name, stored_of(view, type_).rows, counted))
     return found
 
 
@@ -142,8 +144,16 @@ def _together(names: Sequence[str], parts: Sequence[Sequence[PropertyStatistics]
     return tuple(reduce(PropertyStatistics.with_, (part[at] for part in parts), start) for at, start in enumerate(empty))
 
 
+def _shown(type_: NodeType | EdgeType, counted: PropertyStatistics) -> PropertyStatistics:
+    """With values as answers have them."""
+    prop = type_.properties.get(counted.name)
+    if prop is None:
+        return counted
+    return replace(counted, minimum=plain(prop.type, counted.minimum), maximum=plain(prop.type, counted.maximum))
+
+
 def count_part(part: StatisticsPart) -> list[PropertyStatistics]:
-    """The numbers of some pieces."""
+    """The numbers of some pieces; what is the least and the most, as it is stored."""
     names = _columns(part.type)
     found = [PropertyStatistics(name) for name in names]
     if not names:
@@ -161,13 +171,20 @@ def _counted(name: str, column: pa.Array) -> PropertyStatistics:
         total = float(pc.sum(pc.list_value_length(there)).as_py() or 0)
     elif len(there):
         if not pa.types.is_boolean(kind):
-            ends = pc.min_max(there)
-            minimum, maximum = ends["min"].as_py(), ends["max"].as_py()
+            ends = pc.min_max(_ordered(there)).as_py()
+            minimum, maximum = ends["min"], ends["max"]
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
             total = float(pc.sum(there.cast(pa.float64(), safe=False)).as_py())
         elif pa.types.is_string(kind):
             total = float(pc.sum(pc.utf8_length(there)).as_py())
     return PropertyStatistics(name, len(there), column.null_count, minimum, maximum, total, _hashes(there))
+
+
+def _ordered(values: pa.Array) -> pa.Array:
+    """Dates and moments as the numbers they are stored as: parts of them are compared before they are shown."""
+    if pa.types.is_date(values.type):
+        return values.cast(pa.int32())
+    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
 
 
 def _hashes(values: pa.Array) -> Hashes:
@@ -180,7 +197,7 @@ def _hashes(values: pa.Array) -> Hashes:
     if pa.types.is_string(kind) or pa.types.is_boolean(kind):
         different: Iterable[bytes] = (str(v).encode() for v in pc.unique(values).to_pylist())
     else:
-        different = {repr(v).encode() for v in values.to_pylist()}
+        different = {repr(v).encode() for v in plain_array(values)}
     digests = b"".join(hashlib.blake2b(value, digest_size=8).digest() for value in different)
     return np.unique(np.frombuffer(digests, np.uint64))[:SKETCH]
 

@@ -65,6 +65,7 @@ class Sink:
     external_blobs: ExternalBlobs
     allow_empty: bool = False
     checkpoint_id: str | None = None
+    lossy: Literal["round"] | None = None
     _graph: Graph | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
@@ -124,6 +125,7 @@ class Sink:
                 message=message,
                 engine=marked,
                 allow_empty=self.allow_empty,
+                lossy=self.lossy,
             )
         except AlreadyExists:  # somebody else wrote the same batch a moment ago
             return None
@@ -148,6 +150,7 @@ def sink(
     actor: str | None = None,
     allow_empty: bool = False,
     checkpoint_id: str | None = None,
+    lossy: Literal["round"] | None = None,
 ) -> Sink:
     """What `foreachBatch` needs to write a stream into a graph exactly once.
 
@@ -156,6 +159,7 @@ def sink(
     query and by its number; a new checkpoint begins anew. `checkpoint_id` says which checkpoint it is where Spark does not
     (Spark Connect).
     With `allow_empty`, a batch of an overwrite that has no rows leaves no entities; otherwise it is refused.
+    `lossy="round"` rounds numbers and times that their types cannot hold exactly; otherwise a batch with such values fails.
     """
     for given in (name, *([] if checkpoint_id is None else [checkpoint_id])):
         if not _NAME.fullmatch(given):
@@ -163,4 +167,4 @@ def sink(
     graph.store.require_writable()
     place = graph.store.place
     blobs = graph.external_blobs
-    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, blobs, allow_empty, checkpoint_id, graph)
+    return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, blobs, allow_empty, checkpoint_id, lossy, graph)
