@@ -88,6 +88,11 @@ class PropertyType:
         """A single number."""
         return self.scalar.is_numeric and not self.is_list
 
+    @property
+    def form(self) -> tuple[Scalar, bool, int | None]:
+        """What a value consists of: types of one form hold values that compare, whatever else they allow or forbid."""
+        return self.scalar, self.is_list, self.dimension
+
     def as_nullable(self) -> PropertyType:
         return self if self.nullable else replace(self, nullable=True)
 

@@ -101,6 +101,10 @@ class Deltas:
             if delta is not None and not delta.is_empty:
                 yield delta
 
+    def of_types(self, before: View, old: tuple[Type | None, str], after: View, new: tuple[Type | None, str]) -> RowDelta | None:
+        """What differs between a type of one state and a type of another, each with the key of its table."""
+        return self.of_pins(old[0], before.snapshot.tables.get(old[1]), new[0], after.snapshot.tables.get(new[1]))
+
     def _between(self, key: str, first: _End, second: _End, shown: Type | None) -> RowDelta | None:
         if first.state is None or second.state is None or first.type is None or second.type is None:
             return self.of_pins(first.type, first.state, second.type, second.state, shown)

@@ -22,7 +22,6 @@ from typing import Any
 from omnigraph.catalog.catalog import Catalog, NodeType
 from omnigraph.engine.history.changes import Filter, Kind, Op, opaque_type_id
 from omnigraph.engine.history.deltas import Type, types_of
-from omnigraph.model.types import PropertyType
 
 
 @dataclass(frozen=True)
@@ -78,14 +77,10 @@ class SchemaChange:
 
 def incomparable(old: Type, new: Type) -> str | None:
     """A property that is the same one on both sides, with values that do not compare. None: there is none."""
-    before = {prop.property_id: _form(prop.type) for prop in old.properties.values()}
+    before = {prop.property_id: prop.type.form for prop in old.properties.values()}
     after = {prop.property_id: prop for prop in new.properties.values()}
     both = before.keys() & after.keys()
-    return next((after[number].name for number in sorted(both) if before[number] != _form(after[number].type)), None)
-
-
-def _form(type_: PropertyType) -> tuple[object, ...]:
-    return type_.scalar, type_.is_list, type_.dimension
+    return next((after[number].name for number in sorted(both) if before[number] != after[number].type.form), None)
 
 
 def _type_change(domain: str, old: Type | None, new: Type | None) -> TypeChange | None:

@@ -372,8 +372,8 @@ class Merger:
 def _require_one_schema(views: Sequence[View], source: str, into: str) -> None:
     if len({view.snapshot.schema for view in views}) > 1:
         raise SchemaBoundary(
-            f"`{source}` and `{into}` have different schemas, and both have changed",
-            hint="Apply the schema of the one to the other first; then they can be merged.",
+            f"the schemas of `{source}` and `{into}` have both changed since they parted, and are not the same",
+            hint="Change the schema on one of them, merge, and go on from there: what both add is two things, by whatever name.",
         )
 
 

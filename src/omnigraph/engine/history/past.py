@@ -5,7 +5,7 @@ Everything read of a commit stays true, so it is remembered here as long as the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from omnigraph.catalog.catalog import Catalog
@@ -17,11 +17,13 @@ from omnigraph.engine.history.deltas import Deltas, types_of
 from omnigraph.engine.history.diff import Diff, End
 from omnigraph.engine.history.feed import ChangePage, Feed, Limits, Line
 from omnigraph.engine.history.merge import Merge, Merger, Wanted
+from omnigraph.engine.history.parting import paired
+from omnigraph.engine.history.row_delta import RowDelta
 from omnigraph.engine.view import View, Workspace
 from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
 from omnigraph.storage.commit_log import CommitLog
 from omnigraph.storage.graph_store import Snapshot
-from omnigraph.storage.lineage import Commit
+from omnigraph.storage.lineage import Commit, merge_base
 from omnigraph.storage.naming import reads_like_id
 from omnigraph.storage.reclaimed import reclaimed
 
@@ -62,13 +64,34 @@ class Past:
         old, new = self.named(before), self.named(after)
         chosen = Filter.of(kinds, types, ops)
         chosen.check(old.catalog, new.catalog)
-        chosen = chosen.following((), old.catalog, new.catalog)
-        every = {**types_of(old.catalog), **types_of(new.catalog)}
-        keys = [key for key, type_ in every.items() if chosen.wants(type_)]
-        deltas = [chosen.applied(delta) for delta in self.deltas.between(old, new, keys)]
-        pins = {every[key].name: state.pin for key, state in new.snapshot.tables.items() if key in every}
+        parted = self._parted(old, new)
+        if parted is None:
+            chosen = chosen.following((), old.catalog, new.catalog)
+            every = {**types_of(old.catalog), **types_of(new.catalog)}
+            found = self.deltas.between(old, new, [key for key, type_ in every.items() if chosen.wants(type_)])
+        else:
+            found = self._apart(old, new, parted, chosen)
+        deltas = [chosen.applied(delta) for delta in found]
+        now = types_of(new.catalog)
+        pins = {now[key].name: state.pin for key, state in new.snapshot.tables.items() if key in now}
         ends = [End(name, v.snapshot.commit, self.log.get(v.snapshot.commit).number) for name, v in ((before, old), (after, new))]
         return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins)
+
+    def _parted(self, old: View, new: View) -> int | None:
+        """The first identity that was not given when two states parted; None where identities mean the same in both."""
+        schemas = {view.snapshot.schema for view in (old, new)}
+        base = None if len(schemas) == 1 else merge_base(old.snapshot.commit, new.snapshot.commit, self.log.parents)
+        if base is None:
+            return None
+        commit = self.log.get(base)
+        return None if commit.schema in schemas else self._catalog_of(commit).ir.next_id
+
+    def _apart(self, old: View, new: View, parted: int, chosen: Filter) -> Iterator[RowDelta]:
+        for pair in paired(old.catalog, new.catalog, parted):
+            if any(chosen.wants(type_) for type_ in pair.sides):
+                delta = self.deltas.of_types(old, (pair.before, pair.before_key), new, (pair.after, pair.after_key))
+                if delta is not None and not delta.is_empty:
+                    yield delta
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
