@@ -27,6 +27,9 @@ from omnigraph.engine.external.cells import plain_cell, spelt_cell
 from omnigraph.model.times import DAY_MS, EPOCH, date_text, datetime_text, days_of, ms_of
 from omnigraph.model.types import PropertyType, Scalar
 
+_POWERS: Final = np.array([float(10**n) for n in range(23)])
+_FEW: Final = 32
+"""So many numbers are spelt one by one as quickly as together."""
 _DAYS: Final = (days_of(date.min), days_of(date.max))
 _MOMENTS: Final = (ms_of(EPOCH.replace(year=1)), ms_of(EPOCH.replace(year=9999, month=12, day=31)))
 
@@ -129,21 +132,26 @@ def shortest(values: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, n
     Six digits always survive F32 and nine always say which one it is, so there are four things to try. Powers of ten up to 22 are
     exact, and so are their products and quotients with nine digits; what is larger or smaller is spelt one by one.
     """
+    if len(values) <= _FEW:
+        return np.array([float(str(value)) for value in values], np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = values.astype(np.float64)
-        places = np.floor(np.log10(np.abs(found)))
-        left, singly = (places >= -14) & (places <= 27), np.isfinite(places)
-        singly &= ~left
-        for digits in range(6, 10):
-            at = np.flatnonzero(left)
-            shift = digits - 1 - places[at]
-            power = 10.0 ** np.abs(shift)
-            exact = values[at].astype(np.float64)
-            tried = np.where(shift >= 0, np.rint(exact * power) / power, np.rint(exact / power) * power)
-            good = tried.astype(np.float32) == values[at]
-            found[at[good]] = tried[good]
-            left[at[good]] = False
-    for place in np.flatnonzero(singly | left).tolist():
+        exact = values.astype(np.float64)
+        places = np.floor(np.log10(np.abs(exact)))
+        usual = (places >= -14) & (places <= 27)
+        singly = np.isfinite(places) & ~usual
+        shifts = -np.where(usual, places, 0).astype(np.int64)
+        found = exact.copy()
+        for digits in range(9, 5, -1):
+            shift = shifts + (digits - 1)
+            power = _POWERS[np.abs(shift)]
+            tried = np.rint(exact * power) / power
+            if shift.min() < 0:
+                tried = np.where(shift >= 0, tried, np.rint(exact / power) * power)
+            good = usual & (tried.astype(np.float32) == values)
+            np.copyto(found, tried, where=good)
+            if digits == 9:
+                singly |= usual & ~good
+    for place in np.flatnonzero(singly).tolist():
         found[place] = float(str(values[place]))
     return found
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.load.loading import EVERYTHING
+from tests.engine.load.loading import EVERYTHING, graph, refused
 
 from omnigraph.catalog.keys import entity_id
 from omnigraph.catalog.opening import offline_catalog
@@ -95,3 +97,22 @@ def test_ids_of_many_rows_are_those_of_single_ones(name: str, data: st.DataObjec
     ]
     columns: dict[str, pa.Array] = {p.name: plain_array([r[p.name] for r in rows], arrow_type(p.type)) for p in type_.key}
     assert ids_from_keys(type_, columns).to_pylist() == [entity_id(type_.key, row) for row in rows]
+
+
+@pytest.mark.parametrize("at", [0, 1, 30, 60])
+@pytest.mark.parametrize("member", ['"id":null', '"\\u0069d":null', '"id" : null', '"i\\u0064":"x"', '"id":"x"'])
+def test_one_id_among_many_lines_without(tmp_path: Path, at: int, member: str) -> None:
+    """An id that is null is refused wherever it stands; one that is given is taken."""
+    g = graph(tmp_path, EVERYTHING)
+    lines = ['{"type":"Plain","data":{"note":"the \\"id\\""}}'] * 61
+    lines[at] = f'{{"type":"Plain","data":{{"note":"this",{member}}}}}'
+    if "null" in member:
+        found = refused(g, io.BytesIO("\n".join(lines).encode()))
+        assert [(v.line, v.property) for v in found] == [(at + 1, "id")]
+        return
+    g.load(io.BytesIO("\n".join(lines).encode()))
+    sink = io.BytesIO()
+    g.export(sink)
+    rows = [json.loads(line)["data"] for line in sink.getvalue().splitlines()]
+    assert [row["id"] for row in rows if row["note"] == "this"] == ["x"]
+    assert len(rows) == 61
