@@ -20,6 +20,7 @@
     │   ├── QueryError              query_error             a query that cannot be evaluated on this data
     │   ├── ValidationError         validation_failed       rows that break the schema; `.violations` lists them
     │   ├── CursorRejected          cursor_rejected         not a change cursor, or one of another graph, branch or filter
+    │   ├── NoSuchRow               no_such_row             a row of a result by a place that it does not have
     │   └── BlobRefused             blob_refused            a URI was given for a Blob that no policy allows
     ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
     ├── AlreadyExists               already_exists          the name is taken
@@ -41,6 +42,7 @@
     ├── StorageError                the store failed or holds something unexpected
     │   └── DamagedRecord           damaged_record          a record cannot be read: it is named, and the rest of the graph can be
     ├── UnexpectedError             unexpected              something failed that should not have: the cause is attached
+    ├── EmbeddingFailed             embedding_failed        the provider of embeddings failed: what it raised is attached
     ├── SparkUnavailable            spark_unavailable       Spark could not be started or reached
     └── TaskFailed                  task_failed             a distributed task failed, and went on failing
 
@@ -91,12 +93,23 @@ class GraphError(Exception):
         """Errors travel between processes with everything they carry, whatever their constructors take."""
         return _again, (type(self), self.args, dict(self.__dict__))
 
+    def __str__(self) -> str:
+        """The message as it may be shown on a terminal; `message` has it as it is."""
+        return _visible(self.message)
+
     def to_dict(self) -> dict[str, object]:
         """The error as JSON-ready data."""
         data: dict[str, object] = {"error": self.message, "code": self.code, "retryable": self.retryable}
         if self.hint:
             data["hint"] = self.hint
         return data
+
+
+def _visible(text: str) -> str:
+    """A text with everything spelt out that a terminal would obey, or that turns a line around."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
 def _again(cls: type[GraphError], args: tuple[object, ...], state: dict[str, object]) -> GraphError:
@@ -119,7 +132,7 @@ class LanguageError(GraphError):
         super().__init__(first if more == 0 else f"{first} (and {more} more)", hint=hint)
 
     def __str__(self) -> str:
-        return "\n\n".join(d.render() for d in self.diagnostics)
+        return _visible("\n\n".join(d.render() for d in self.diagnostics))
 
     def to_dict(self) -> dict[str, object]:
         return {**super().to_dict(), "diagnostics": [d.to_dict() for d in self.diagnostics]}
@@ -263,6 +276,13 @@ class CursorRejected(InputError):
 
     code = "cursor_rejected"
     default_hint = 'Start again: since="now", since="beginning", since="after:<commit>", or from a new baseline.'
+
+
+class NoSuchRow(InputError, IndexError):
+    """A result has no row at that place. Also an `IndexError`, which is how Python finds the end of what is numbered."""
+
+    code = "no_such_row"
+    default_hint = "Rows are numbered from 0 to len(result) - 1."
 
 
 class BlobRefused(InputError):
@@ -484,6 +504,18 @@ class UnexpectedError(GraphError):
     default_hint = "If it did not come from an object or function of yours, this is a mistake in OmniGraph: please report it."
 
 
+class EmbeddingFailed(GraphError):
+    """A provider of embeddings failed. What it raised is the cause (`__cause__`); of a network it may pass (`retryable`)."""
+
+    code = "embedding_failed"
+    default_hint = "Nothing was changed, and vectors that were made are kept for the next attempt. Look at what it says."
+
+    def __init__(self, message: str, *, model: str = "", retryable: bool = False, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.model = model
+        self.retryable = retryable
+
+
 class SparkUnavailable(GraphError):
     """Spark could not be started or reached. The message says what was tried."""
 
@@ -492,11 +524,17 @@ class SparkUnavailable(GraphError):
 
 
 class TaskFailed(GraphError):
-    """A distributed task failed, also when it was tried again."""
+    """A distributed task failed, also when it was tried again.
+
+    Lost executors and stores that cannot be reached may pass (`retryable`); what a task raised each time does not.
+    """
 
     code = "task_failed"
-    retryable = True
     default_hint = "Nothing was changed. The message says what one task met; docs/guide/pipeline.md lists causes."
+
+    def __init__(self, message: str, *, retryable: bool = False, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retryable = retryable
 
 
 EXIT_CODES: Mapping[str, int] = {

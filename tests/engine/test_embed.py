@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
 import pytest
 
 import omnigraph as og
@@ -65,7 +66,7 @@ def vectors(graph: og.Graph) -> dict[str, object]:
 
 
 def of(text: str) -> tuple[float, ...]:
-    return mock_vector(text, 4)
+    return tuple(float(str(np.float32(x))) for x in mock_vector(text, 4))  # as it is read: the shortest number of that F32
 
 
 def test_what_is_missing_is_embedded_each_text_once(graph: og.Graph) -> None:
@@ -119,7 +120,7 @@ def test_what_was_embedded_before_a_failure_is_not_asked_again(
     monkeypatch.setattr(embed_module, "PORTION", 2)
     before = graph.commits()
     failing = Provider(fails_after=4)
-    with pytest.raises(ValueError, match="out of money"):
+    with pytest.raises(og.EmbeddingFailed, match=r"`mock`.*out of money"):
         graph.embed(embedder=failing, pace=Pace(batch=2))
     assert graph.commits() == before
     second = Provider()
@@ -159,7 +160,7 @@ def test_a_damaged_vector_is_never_committed(
     damage: Callable[[Path], object], graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embed_module, "PORTION", 2)
-    with pytest.raises(ValueError, match="out of money"):
+    with pytest.raises(og.EmbeddingFailed, match=r"`mock`.*out of money"):
         graph.embed(embedder=Provider(fails_after=4), pace=Pace(batch=2))
     kept = list((tmp_path / "g" / "__cache").rglob("embeddings-*/*"))
     assert kept
@@ -227,10 +228,10 @@ def test_a_stumbling_provider_is_asked_again_after_longer_and_longer_waits() -> 
     assert [low <= slept <= high for slept, (low, high) in zip(time.slept, [(0.5, 1), (1, 2), (1.5, 3)], strict=True)] == [
         True
     ] * 3
-    with pytest.raises(TimeoutError):
+    with pytest.raises(og.EmbeddingFailed):
         Paced(Provider(stumbles=9), Pace(attempts=2), time.sleep, lambda: time.now).embed(["a"], 4)
     broken = Provider(fails_after=0)
-    with pytest.raises(ValueError, match="out of money"):
+    with pytest.raises(og.EmbeddingFailed, match=r"`mock`.*out of money"):
         Paced(broken, Pace(), time.sleep, lambda: time.now).embed(["a"], 4)
     assert broken.requests == 1
 
@@ -245,3 +246,22 @@ def test_vectors_that_are_none_are_refused(given: list[list[float]]) -> None:
 
     with pytest.raises(og.QueryError, match="no 2 finite numbers"):
         Paced(Wrong(), Pace()).embed(["a", "b"], 2)
+
+
+@pytest.mark.parametrize(
+    ("raised", "retryable"), [(ValueError("no money"), False), (TypeError("x"), False), (OSError("line"), True)]
+)
+def test_what_a_provider_raises_is_told_with_its_name(graph: og.Graph, raised: Exception, retryable: bool) -> None:
+    class Failing(Provider):
+        def embed(self, texts: Sequence[str], dimension: int) -> list[tuple[float, ...]]:
+            raise raised
+
+    before = graph.commits()
+    searching = og.open(graph.store.place.uri, embedder=Failing())
+    near = 'query q() { match { $d: Doc } return { $d.slug } order { nearest($d.vec, "text") } limit 1 }'
+    for ask in (lambda: graph.embed(embedder=Failing(), pace=Pace(attempts=1)), lambda: searching.query(near)):
+        with pytest.raises(og.EmbeddingFailed, match=r"`mock` \(Failing\)") as told:
+            ask()
+        assert told.value.__cause__ is raised
+        assert (told.value.retryable, told.value.model) == (retryable, "mock")
+    assert graph.commits() == before

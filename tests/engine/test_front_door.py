@@ -229,3 +229,64 @@ def test_maintenance_changes_no_answer(graph: og.Graph) -> None:
     assert graph.cleanup(keep=1, older_than="0s").dry_run
     with pytest.raises(og.UsageError, match="not a span of time"):
         graph.cleanup(older_than="soon")
+
+
+def test_a_result_is_a_sequence(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "seq", "node P { k: String @key }", durability="os")
+    graph.load([{"type": "P", "data": {"k": k}} for k in "ab"])
+    result = graph.query("query q() { match { $p: P } return { $p.k } order { $p.k } }")
+    first, second = {"p.k": "a"}, {"p.k": "b"}
+    assert (result[0], result[-1], result[1:], result[5:], result[::-1]) == (first, second, [second], [], [second, first])
+    assert list(result) == [first, second] == list(reversed(result.rows))[::-1]
+    assert first in result
+    assert {"p.k": "c"} not in result
+    for place in (2, 99, -3):
+        with pytest.raises(og.NoSuchRow, match=f"2 rows, and none at {place}") as told:
+            result[place]
+        assert isinstance(told.value, IndexError)
+    with pytest.raises(TypeError):
+        result["p.k"]  # type: ignore[call-overload]
+
+
+def test_what_is_shown_cannot_command_a_terminal(tmp_path: Path) -> None:
+    evil = "\x1b[2J\u202eevil\ud800"
+    error = og.UsageError(f"no `{evil}` at all")
+    assert str(error) == r"no `\x1b[2J\u202eevil\ud800` at all"
+    assert str(error).encode()
+    assert error.message == f"no `{evil}` at all"
+    graph = og.init(tmp_path / "evil", f'node P @description("{evil[:-1]}") {{ k: String @key  t: String? }}', durability="os")
+    graph.load([{"type": "P", "data": {"k": evil[:-1]}}])
+    graph.branches.create("b")
+    for branch in ("main", "b"):
+        change = 'query q($t: String) { update P set { t: $t } where k != "" }'
+        graph.mutate(change, {"t": branch + evil[:-1]}, branch=branch)
+    ask = "query q() { match { $p: P } return { $p } }"
+    changed = graph.plan_schema(graph.schema().replace("evil", "worse"))
+    shown = [
+        graph.query(ask),
+        graph.commits()[0],
+        graph.diff(graph.commits()[1], "main"),
+        graph.diff(graph.commits()[1], "main").changes,
+        graph.merge("b", dry_run=True),
+        graph.explain('query q() { match { $p: P { k: "' + evil[:-1] + '" } } return { $p.k } }'),
+        changed,
+    ]
+    for value in shown:
+        for text in (repr(value), str(value)):
+            assert all(c.isprintable() or c in "\n\t" for c in text), text
+
+
+@pytest.mark.parametrize("nothing", ["", " \n\t ", "\r\n", "\ufeff"])
+def test_a_schema_that_says_nothing_is_refused_at_every_door(tmp_path: Path, nothing: str) -> None:
+    graph = og.init(tmp_path / "g", "node P { k: String @key }", durability="os")
+    graph.load([{"type": "P", "data": {"k": "a"}}])
+    before, file = graph.commits(), tmp_path / "empty.pg"
+    file.write_text(nothing, encoding="utf-8")
+    for schema in (nothing, file, str(file)):
+        for call in (graph.apply_schema, graph.plan_schema, lambda s: og.init(tmp_path / "new", s)):
+            with pytest.raises(og.UsageError, match="is empty"):
+                call(schema)
+    assert graph.commits() == before
+    assert not (tmp_path / "new").exists()
+    assert og.init(tmp_path / "comment", "// types will come").schema() == "// types will come"
+    assert graph.apply_schema("// no types, on purpose").applied

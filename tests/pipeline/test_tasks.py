@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from omnigraph import spark as ogs
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import SparkUnavailable, TaskFailed, ValidationError
+from omnigraph.pipeline.tasks import failure
 
 pytestmark = pytest.mark.slow
 
@@ -73,3 +75,18 @@ def test_what_is_shipped_to_executors_is_compiled(tmp_path: Path) -> None:
 def test_an_unreachable_server_is_told_apart() -> None:
     with pytest.raises(SparkUnavailable, match=re.escape("sc://127.0.0.1:1")):
         ogs.session(master="sc://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("said", "retryable"),
+    [
+        ('Traceback (most recent call last):\n  File "x"\nValueError: always', False),
+        ('Traceback (most recent call last):\n  File "x"\nomnigraph.errors.StorageError: cannot reach the store', True),
+        ("Job aborted due to stage failure: ExecutorLostFailure (executor 1 exited)", True),
+    ],
+)
+def test_only_what_may_pass_says_so(said: str, retryable: bool) -> None:
+    """What a task raised each time is raised again; an error of ours that reaches Spark is one that may pass."""
+    told = failure(PySparkException(said), "a task")
+    assert told.retryable is retryable
+    assert told.to_dict()["retryable"] is retryable

@@ -3,8 +3,8 @@
     texts ──batches of `batch`──▶ wait for a turn ──▶ provider ──▶ vectors
                                                         └ stumbled: wait twice as long as before, at most `attempts` times
 
-What is worth another try: errors that say so themselves (`retryable`), and those of the network. Everything else is raised at
-once. Several threads may share one `Paced`: the rate is that of all of them together.
+What is worth another try: errors that say so themselves (`retryable`), and those of the network. Everything else is told at once,
+as `EmbeddingFailed`. Several threads may share one `Paced`: the rate is that of all of them together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threading import Lock
 
 import numpy as np
 
-from omnigraph.embedding.port import Embedder
+from omnigraph.embedding.port import Embedder, is_passing, told
 from omnigraph.errors import GraphError, QueryError, UsageError
 
 Vectors = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -81,8 +81,10 @@ class Paced:
             try:
                 given = self._embedder.embed(batch, dimension)
             except Exception as error:
-                if attempt == self._pace.attempts or not _is_passing(error):
-                    raise
+                if attempt == self._pace.attempts or not is_passing(error):
+                    if isinstance(error, GraphError):
+                        raise
+                    raise told(error, self._embedder) from error
                 longest = min(self._pace.longest_wait, self._pace.first_wait * 2 ** (attempt - 1))
                 self._sleep(random.uniform(longest / 2, longest))
                 continue
@@ -108,7 +110,3 @@ class Paced:
             self._free_at = start + texts / self._pace.per_second
         if start > now:
             self._sleep(start - now)
-
-
-def _is_passing(error: Exception) -> bool:
-    return error.retryable if isinstance(error, GraphError) else isinstance(error, OSError | TimeoutError)

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from omnigraph.embedding.mock import MockEmbedder
-from omnigraph.errors import QueryError
+from omnigraph.errors import EmbeddingFailed, GraphError, QueryError
+from omnigraph.model.times import shortened
 
 DEFAULT_MODEL: Final = "openai/text-embedding-3-large"
 """The model that is meant where nobody names one."""
@@ -42,6 +43,19 @@ def configured(environment: Mapping[str, str]) -> Embedder | None:
     return None
 
 
+def is_passing(error: Exception) -> bool:
+    """Whether asking again may help."""
+    return error.retryable if isinstance(error, GraphError) else isinstance(error, OSError | TimeoutError)
+
+
+def told(error: Exception, embedder: Embedder) -> EmbeddingFailed:
+    """What a provider raised, as one of our errors."""
+    who = f"the provider of `{embedder.model}` ({type(embedder).__name__})"
+    return EmbeddingFailed(
+        f"{who} failed: {type(error).__name__}: {shortened(error)}", model=embedder.model, retryable=is_passing(error)
+    )
+
+
 def embedded(
     embedder: object | None, texts: Sequence[str], dimension: int, *, field: str, expected: str | None
 ) -> list[list[float]]:
@@ -61,7 +75,16 @@ def embedded(
             f"`{field}` was embedded with model `{expected}`, the query would be with `{embedder.model}`",
             hint="Vectors of different models cannot be compared: configure the recorded model, or give a vector.",
         )
-    vectors = [[float(number) for number in vector] for vector in embedder.embed(texts, dimension)]
+    try:
+        given = embedder.embed(texts, dimension)
+    except GraphError:
+        raise
+    except Exception as error:
+        raise told(error, embedder) from error
+    try:
+        vectors = [[float(number) for number in vector] for vector in given]
+    except (TypeError, ValueError):
+        vectors = []
     if len(vectors) != len(texts) or any(len(v) != dimension or not all(map(math.isfinite, v)) for v in vectors):
         raise QueryError(f"model `{embedder.model}` gave no {dimension} finite numbers for each text")
     return vectors

@@ -7,8 +7,8 @@ A parameter of one name means one thing everywhere, so its check is found by its
 `door` is told. A parameter without a check is a mistake that is noticed when the module is imported. `None` is taken where the
 types say so.
 
-Errors that Python or a library raised inside become a `GraphError` with the cause; `TypeError` stays, as does what a function
-raised that was handed in (an embedder, a progress), and `KeyboardInterrupt`.
+Errors that Python, a library or a given value raised inside become a `GraphError` with the cause; `TypeError` stays, as does what
+a function raised that was handed in (a progress, a task), and `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -139,6 +139,9 @@ CHECKS: Final[dict[str, a.Check]] = {
 }
 """The check of every parameter, by its name."""
 
+CALLED: Final = frozenset({"amount", "cancel", "checks", "embedder", "engine", "progress", "target", "types", "watch", "work"})
+"""Parameters that may be functions, or objects with methods, of the caller's own."""
+
 GUARDED: Final = "__guarded__"
 """Attribute of a guarded function: its checks by parameter."""
 
@@ -181,7 +184,9 @@ def door(**special: a.Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except GraphError:
                 raise
             except BaseException as error:
-                told = in_our_terms(error, function.__name__)
+                named = [(n, value) for (n, _), value in zip(order, args[own:], strict=False)]
+                handed = any(n in CALLED and not isinstance(value, str | bool | None) for n, value in [*named, *kwargs.items()])
+                told = in_our_terms(error, function.__name__, handed)
                 if told is None:
                     raise
                 raise told from error
@@ -231,11 +236,14 @@ def _raised_in(error: BaseException) -> str:
     return "builtins" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
-def in_our_terms(error: BaseException, doing: str) -> GraphError | None:
-    """An error of Python or a library as one of ours; None if it is to stay what it is."""
+def in_our_terms(error: BaseException, doing: str, handed: bool = True) -> GraphError | None:
+    """An error of Python, a library or a value as one of ours; None if it is to stay what it is.
+
+    `handed`: a function was handed in, and what it raises is its own.
+    """
     if isinstance(error, TypeError) or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
         return None
-    if not _is_known(type(error).__module__) or not _is_known(_raised_in(error)):
+    if handed and not (_is_known(type(error).__module__) and _is_known(_raised_in(error))):
         return None
     if isinstance(error, MemoryError):
         return ResourceLimit(f"{doing}: there is not enough memory", hint="Ask for less at a time, or use a larger machine.")

@@ -16,6 +16,7 @@ from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.render import expression_text
 from omnigraph.engine.trace import Trace
 from omnigraph.language.gq.tree import Direction
+from omnigraph.model.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Explanation:
                 about.append(f"{line.milliseconds:.3f} ms".ljust(11))
             about.extend(line.notes)
             found.append(f"{text.ljust(width)}   {' '.join(about)}".rstrip())
-        return "\n".join(found)
+        return printable("\n".join(found))
 
     __repr__ = __str__
 

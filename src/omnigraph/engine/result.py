@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from omnigraph.engine.arguments import whole
 from omnigraph.engine.column import FewTexts, Vec, concat
 from omnigraph.engine.door import door
 from omnigraph.engine.spelling import in_pythons_calendar, plain_array
+from omnigraph.errors import NoSuchRow
 from omnigraph.model.printable import printable
 from omnigraph.model.times import datetime_text, ms_of
 
@@ -97,8 +98,19 @@ class Result:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
 
-    def __getitem__(self, place: int) -> dict[str, Any]:
-        return self.rows[place]
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        """A row by its place, or some of them."""
+        try:
+            return self.rows[place]
+        except IndexError:
+            rows = "1 row" if len(self) == 1 else f"{len(self):,} rows"
+            raise NoSuchRow(f"the result has {rows}, and none at {place}") from None
 
     def one(self) -> dict[str, Any] | None:
         """The first row, or None."""

@@ -23,12 +23,22 @@ def schema_source(schema: str | Path) -> Source:
     if isinstance(schema, Path) or (schema.strip().endswith(".pg") and "\n" not in schema.strip()):
         path = Path(schema)
         try:
-            return Source(path.read_text(encoding="utf-8"), str(path))
+            return _of_something(Source(path.read_text(encoding="utf-8"), str(path)))
         except FileNotFoundError:
             raise NotFound(f"no schema file {path}", hint="Give the text of a schema, or a path to a .pg file.") from None
         except UnicodeDecodeError:
             raise UsageError(f"{path} is not UTF-8 text") from None
-    return Source(schema, "<schema>")
+    return _of_something(Source(schema, "<schema>"))
+
+
+def _of_something(source: Source) -> Source:
+    """Refuse a text that says nothing: an empty file is a mistake, and would drop every type. One of comments is meant."""
+    if not source.text.strip(" \t\r\n\ufeff"):
+        raise UsageError(
+            f"the schema {source.name} is empty: it would have no types, and those there are would be dropped",
+            hint="Nothing was changed. If that is meant, give a schema that holds a comment.",
+        )
+    return source
 
 
 def first_schema(source: Source, domain: str) -> tuple[SchemaIR, SchemaDocument]:

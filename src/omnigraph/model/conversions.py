@@ -246,7 +246,7 @@ def _integer(type_: PropertyType, value: object) -> int:
         value = found
     elif isinstance(value, float | Decimal):
         if not _is_whole(value):
-            raise Misfit(f"must be {type_}, not {'NaN, which is not null either' if value != value else value}")
+            raise Misfit(f"must be {type_}, not {'NaN, which is not null either' if _is_nan(value) else shortened(value)}")
         value = int(value)
     assert isinstance(value, int)
     low, high = INTEGER_RANGES[type_.scalar]
@@ -254,6 +254,10 @@ def _integer(type_: PropertyType, value: object) -> int:
         name = _ARROW_NAMES[type_.scalar]
         raise Misfit(f"is {shortened(value)}, out of the range of {type_.scalar.value}: it exceeds {name} range", always=True)
     return int(value)
+
+
+def _is_nan(value: int | float | Decimal) -> bool:
+    return value.is_nan() if isinstance(value, Decimal) else value != value  # one that signals fails when it is compared
 
 
 def _is_whole(value: float | Decimal) -> bool:
@@ -289,7 +293,7 @@ def nearest(scalar: Scalar, value: int | float | Decimal) -> float:
     except (OverflowError, ValueError):  # too large; a signalling NaN
         number = math.inf
     if not math.isfinite(number):
-        nan = ": NaN is not null either" if value != value else ""
+        nan = ": NaN is not null either" if _is_nan(value) else ""
         name = "F64" if scalar is Scalar.F64 else "F32"
         raise Misfit(f"is {shortened(value)}, which is not a finite number of {name}{nan}", always=True)
     return number
@@ -363,7 +367,14 @@ def blob(value: object) -> bytes:
 
 
 def shown(value: object) -> object:
-    """A given value for a report: as JSON has it, and cut if it is long."""
+    """A given value for a report: as JSON has it, and cut if it is long, whatever it does when it is shown."""
+    try:
+        return _shown(value)
+    except Exception:  # something in it fails, or is a number of more digits than Python writes
+        return shortened(value)
+
+
+def _shown(value: object) -> object:
     if isinstance(value, str) and len(value) > 200:
         return value[:200] + "…"
     if isinstance(value, bytes | bytearray | memoryview):
@@ -374,8 +385,10 @@ def shown(value: object) -> object:
         return "a huge number"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if value is None or isinstance(value, str | int | float):
+    if value is None or type(value) in (str, int, float, bool):
         return value
-    if isinstance(value, list | tuple | dict):
-        return list(map(shown, value)) if not isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {name if isinstance(name, str) else shortened(name): shown(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(shown, value))
     return shortened(value)

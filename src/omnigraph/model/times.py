@@ -142,8 +142,11 @@ def datetime_text(ms: int) -> str:
 
 
 def shortened(value: object) -> str:
-    """A value for a message."""
-    text = str(value) if not isinstance(value, int) or abs(value) < 10**40 else "a huge number"
+    """A value for a message, whatever it does when it is shown."""
+    try:
+        text = str(value) if not isinstance(value, int) or abs(value) < 10**40 else "a huge number"
+    except Exception:  # one that fails, or holds a number of more digits than Python writes
+        text = f"something of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

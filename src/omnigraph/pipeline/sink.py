@@ -47,6 +47,8 @@ _QUERY: Final = "sql.streaming.queryId"
 UNSAID: Final = "-"
 """The checkpoint of batches that come from no stream: somebody numbers them."""
 
+_FRAME: Final = arguments.having("a data frame of Spark", "sparkSession", "persist")
+
 Split = Callable[[DataFrame], Mapping[str, DataFrame]]
 """Makes frames by type of a batch."""
 
@@ -72,6 +74,7 @@ class Sink:
         """Commit a batch, unless that was done before."""
         self.write(frame, batch)
 
+    @door(frame=_FRAME, batch=arguments.whole())
     def write(self, frame: DataFrame, batch: int) -> Commit | None:
         """The same; gives the commit, or None if the batch was there already."""
         checkpoint = self._checkpoint(frame.sparkSession)
@@ -86,6 +89,7 @@ class Sink:
         finally:
             frame.unpersist()
 
+    @door(checkpoint=arguments.text)
     def last(self, checkpoint: str | None = None) -> int:
         """The number of the last batch of a checkpoint (the id of its query) that is in the graph; -1: none is."""
         found = self.graph.store.marked(self.branch, self._begins(checkpoint or self.checkpoint_id or UNSAID))

@@ -28,6 +28,7 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from omnigraph import errors
 from omnigraph.engine import arguments
 from omnigraph.engine.door import door
 from omnigraph.errors import GraphError, TaskFailed
@@ -75,8 +76,9 @@ def run_tasks(
 
 
 def failure(error: PySparkException, what: str) -> TaskFailed:
-    """What to raise when Spark gives up on a task."""
-    return TaskFailed(f"{what} failed for good: {_reason(error)}")
+    """What to raise when Spark gives up on a task. It may pass if no code failed, but a machine or a store."""
+    reason, python = _reason(error)
+    return TaskFailed(f"{what} failed for good: {reason}", retryable=not python or _is_passing(reason))
 
 
 def _dumped(value: object) -> bytes:
@@ -175,12 +177,18 @@ class _Watched:
             self._watch(self.done.value, self.amounts.value)
 
 
-def _reason(error: PySparkException) -> str:
-    """The line that says what happened: the last one of the Python error that Spark's message carries, or its first."""
+def _is_passing(reason: str) -> bool:
+    """Whether what a task raised is an error of ours that says so: nothing else of it comes back from an executor."""
+    kind = getattr(errors, reason.partition(":")[0].rpartition(".")[2], None)
+    return isinstance(kind, type) and issubclass(kind, GraphError) and kind is not TaskFailed
+
+
+def _reason(error: PySparkException) -> tuple[str, bool]:
+    """The line that says what happened, and whether it is the last one of a Python error that Spark's message carries."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     python = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     if python:
         for line in lines[python[-1] + 1 :]:
             if line and not line.startswith(("File ", "at ")) and ": " in line and " " not in line.split(": ", 1)[0]:
-                return line
-    return lines[0] if lines else type(error).__name__
+                return line, True
+    return (lines[0] if lines else type(error).__name__), False

@@ -69,6 +69,8 @@ def _names(given: Names) -> set[str] | None:
 
 def sources_of(scope: Scope, sources: Sources) -> dict[str, list[str]]:
     """Ids to start from, by node type."""
+    if not scope.nodes:
+        raise UsageError("no node type is looked at", hint="Name at least one in `nodes`, or leave `nodes` out.")
     if not isinstance(sources, Mapping):
         if len(scope.nodes) != 1:
             raise UsageError(

@@ -177,7 +177,7 @@ class ChangeList(Sequence[Change]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"[{', '.join(f'{c.op} {c.type} {c.id}' for c in self[:20])}{', …' if len(self) > 20 else ''}]"
+        return printable(f"[{', '.join(f'{c.op} {c.type} {c.id}' for c in self[:20])}{', …' if len(self) > 20 else ''}]")
 
     def between(self, start: int, stop: int, *, batch: int = 1024) -> Iterator[Change]:
         """Some of them."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.engine.history.changes import Change, ChangeList, Stats, shown
+from omnigraph.model.printable import printable
 
 SHOWN_CHANGES = 50
 """Changes a table shows; the rest is counted."""
@@ -71,7 +72,7 @@ class Diff:
         }
 
     def __repr__(self) -> str:
-        return f"{self.before.name} → {self.after.name}   {self.stats}\n{lines_of(self.changes)}".rstrip()
+        return printable(f"{self.before.name} → {self.after.name}   {self.stats}\n{lines_of(self.changes)}".rstrip())
 
 
 def lines_of(changes: ChangeList, limit: int = SHOWN_CHANGES) -> str:

@@ -39,6 +39,7 @@ from omnigraph.engine.write.changeset import typed
 from omnigraph.engine.write.validate import relied_on
 from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
 from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
+from omnigraph.model.printable import printable
 from omnigraph.storage.changes import Append, Applied, Change, Delete, TableState, Upsert
 from omnigraph.storage.commit_log import CommitLog
 from omnigraph.storage.differences import graft, pieces_apart, same_columns, unlike
@@ -90,7 +91,7 @@ class Merge:
         lines = [head, *(f"  {c.kind}: {c.message}\n      key {c.key}" for c in self.conflicts)]
         if self.changes is not None and not self.conflicts:
             lines += [str(self.changes.stats), lines_of(self.changes)]
-        return "\n".join(lines).rstrip()
+        return printable("\n".join(lines).rstrip())
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ class Reader:
         if reserved:
             self._broken(number, "reserved_name", type_.name, f"{type_.name}: the name `{name}` is reserved", name)
         else:
-            hint = did_you_mean(name, type_.properties)
+            hint = did_you_mean(name, type_.properties) if isinstance(name, str) else "names are texts"
             message = f"{type_.name} has no property `{shown(name)}`" + (f": {hint}" if hint else "")
             self._broken(number, "unknown_property", type_.name, message, str(shown(name)))
         return False

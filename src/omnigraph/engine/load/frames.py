@@ -22,7 +22,7 @@ from omnigraph.engine.load.identity import ids_from_keys
 from omnigraph.engine.load.types import Parsed, Rows, Type, Types, key_of, line_numbers
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.arrow import arrow_type
-from omnigraph.model.conversions import Door
+from omnigraph.model.conversions import Door, shown
 from omnigraph.model.given import named
 
 _FEW: Final = 16
@@ -72,7 +72,7 @@ def add_row(reader: Reader, number: int, type_: Type, row: dict[str, object]) ->
             if not isinstance(given, str):
                 message = f"{type_.name}: `{spellings[0]}` must be a string, not {named(given)}"
                 reader.violations.append(
-                    Violation("record", type_.name, message, spellings[0], value=given, file=reader.file, line=number)
+                    Violation("record", type_.name, message, spellings[0], value=shown(given), file=reader.file, line=number)
                 )
                 fine = False
     reader.row(number, type_, row, ends, fine=fine)

@@ -268,8 +268,9 @@ def _frame(type_: Type, content: Any) -> Input:
             made = pa.Table.from_pandas(content, preserve_index=False)
         else:
             made = pa.table(content) if hasattr(content, "__len__") else pa.RecordBatchReader.from_stream(content)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        if hasattr(content, "isna"):  # values of several kinds in a column: whoever reads them singly says which
+    except Exception as error:  # whatever the library or a value in it raises
+        if hasattr(content, "isna") and hasattr(content, "columns"):
+            # Values of several kinds in a column: whoever reads them singly says which.
             return Input(Format.ROWS, _rows_of_pandas(content), None, type_)
         raise UsageError(f"cannot read the rows of {type_.name}: {error}", hint="Give columns that Arrow can hold.") from error
     return Input(Format.ARROW, made, None, type_)

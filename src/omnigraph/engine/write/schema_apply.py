@@ -28,6 +28,7 @@ from omnigraph.engine.write.reshape import reshaped, reshaping_of
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
 from omnigraph.language.source import Source
+from omnigraph.model.printable import printable
 from omnigraph.storage.graph_store import NewTable
 from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import ManifestState, SchemaDocument
@@ -54,7 +55,7 @@ class SchemaApplied:
 
     def __repr__(self) -> str:
         lines = [f"- {line}" for line in render_plan(self.plan)] if self.plan.steps else ["no change"]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def to_dict(self) -> dict[str, Json]:
         """The outcome as JSON-ready data."""
