@@ -165,3 +165,17 @@ def _singly(name: str, column: pa.Array) -> Any:
     from omnigraph.engine.load.frames import typed_rows
 
     return typed_rows(THING, _batch(name, column), TYPES, None, 1).violations
+
+
+def test_messages_about_columns_and_files_name_the_file(tmp_path: Path) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "Plain.csv").write_text("note,more\n")
+    pq.write_table(pa.table({"name": ["a"], "i32": [True]}), folder / "Thing.parquet")
+    (folder / "Near.csv").write_bytes(b"")
+    for names in (["Plain.csv"], ["Thing.parquet"], ["Near.csv"], ["Plain.csv", "Near.csv"]):
+        with pytest.raises(og.ValidationError) as error:
+            g.load([folder / name for name in names])
+        for name in names:
+            assert str(error.value).count(f"{folder / name}: ") == 1

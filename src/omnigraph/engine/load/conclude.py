@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.load.collected import Mode, duplicates, kept
-from omnigraph.engine.load.files import CELL_COUNT, csv_report
+from omnigraph.engine.load.files import csv_report, is_of_file
 from omnigraph.engine.load.progress import Stage, Told
 from omnigraph.engine.load.request import Request
 from omnigraph.engine.load.result import LoadResult
@@ -34,13 +34,13 @@ class Reading:
     """Labels of types of which rows were left out."""
     rows: int = 0
     bytes: int = 0
-    _of_all: set[tuple[str | None, str]] = field(default_factory=set)
+    _of_all: set[tuple[str | None, int | None, str]] = field(default_factory=set)
 
     def add(self, violations: Iterable[Violation]) -> None:
         """More violations. What is wrong with a column or a file is told by everybody who reads a part of it, and kept once."""
         for violation in violations:
-            if violation.line is None and violation.rule != CELL_COUNT:
-                said = (violation.file, violation.message)
+            if is_of_file(violation):
+                said = (violation.file, violation.line, violation.message)
                 if said in self._of_all:
                     continue
                 self._of_all.add(said)

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from omnigraph.engine.load.columns import UNCERTAIN, from_cells
 from omnigraph.engine.load.content import Text, Unfit, mismatch, peeked
 from omnigraph.engine.load.naming import Format
+from omnigraph.engine.load.quoting import QUOTING, Misquoted, Quotes, Watched
 from omnigraph.engine.load.sources import BATCH_ROWS, CELLS, Input, arrow_batches
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.limits import MAX_LINE_BYTES
@@ -153,13 +154,34 @@ def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator
     if header.has_rows:
         with (
             input_.streamed() as source,
-            pcsv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert) as reader,
+            _well_quoted(input_, source) as watched,
+            pcsv.open_csv(watched, read_options=read, parse_options=parse, convert_options=convert) as reader,
         ):
             for batch in reader:
                 given = True
                 yield with_columns(input_, batch)
     if not given:
         yield with_columns(input_, _empty(pa.schema([(name, pa.string()) for name in names])))
+
+
+@contextmanager
+def _well_quoted(input_: Input, source: IO[bytes]) -> Iterator[Watched]:
+    """A stream for Arrow's reader. When it was read, or failed to be, misplaced quotes are told of rather than anything else."""
+    quotes = Quotes(input_.separator)
+    watched = Watched(source, quotes)
+    try:
+        yield watched
+    except pa.ArrowException:
+        watched.drain()
+        _require_quoting(input_, quotes)
+        raise
+    _require_quoting(input_, quotes)
+
+
+def _require_quoting(input_: Input, quotes: Quotes) -> None:
+    if quotes.misplaced:
+        with input_.opened() as text:
+            raise Misquoted.of(quotes.misplaced, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +279,15 @@ def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
         yield line
 
 
+def is_of_file(violation: Violation) -> bool:
+    """Whether a column or a file is wrong, and not a row."""
+    return violation.rule == QUOTING or (violation.line is None and violation.rule != CELL_COUNT)
+
+
 def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
     """Violations of a CSV file with their lines: until then only rows are counted, and not those with too many or few cells."""
     mine = [v for v in violations if v.file == input_.name]
-    wanted = {v.line for v in mine if v.line is not None}
+    wanted = {v.line for v in mine if v.line is not None and not is_of_file(v)}
     if not wanted and all(v.rule != CELL_COUNT for v in mine):
         return violations
     lines, broken = dict[int, int](), list[Violation]()
@@ -278,7 +305,7 @@ def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
                 type_ = "" if input_.type is None else input_.type.name
                 broken.append(Violation(CELL_COUNT, type_, message, file=input_.name, line=begins))
     others = [v for v in violations if v.file != input_.name]
-    told = [v if v.line is None else replace(v, line=lines.get(v.line)) for v in mine if v.rule != CELL_COUNT]
+    told = [v if is_of_file(v) else replace(v, line=lines.get(v.line or 0)) for v in mine if v.rule != CELL_COUNT]
     return [*others, *told, *broken]
 
 

@@ -232,7 +232,7 @@ def _tasks(cut: Cut, types: Types) -> Iterator[Task]:
                     yield lambda chunk=chunk: parse_chunk(chunk, types)  # type: ignore[misc]
     except UNREADABLE as error:
         told = unreadable(input_, error)
-        yield lambda: Parsed(violations=(told,))
+        yield lambda: Parsed(violations=told)
 
 
 class _Taking:

@@ -35,7 +35,7 @@ def _wrong(input_: Input) -> list[Violation]:
     try:
         names = _names(input_)
     except UNREADABLE as error:
-        return [unreadable(input_, error)]
+        return list(unreadable(input_, error))
     if names is None:
         return []
     return [*column_violations(input_.type, names, input_.name), *column_misfits(input_)]

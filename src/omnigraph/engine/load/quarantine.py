@@ -27,7 +27,7 @@ from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.export import lines
 from omnigraph.engine.load.collected import Places, duplicates, kept
 from omnigraph.engine.load.conclude import in_order_of
-from omnigraph.engine.load.files import CELL_COUNT
+from omnigraph.engine.load.files import is_of_file
 from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.portions import Placed, Work, deltas_of, seen_rows
 from omnigraph.engine.load.records import Record, can_be_read_again, records_at, to_line
@@ -111,7 +111,7 @@ class Sieve:
 
     def _drop(self, violations: list[Violation]) -> None:
         # Rows of CSV with too many or too few cells were left out by whoever read them; the report names their lines.
-        refuse(in_order_of([v for v in violations if v.line is None and v.rule != CELL_COUNT], self._request.inputs))
+        refuse(in_order_of([v for v in violations if is_of_file(v)], self._request.inputs))
         by_place: dict[tuple[str, str | None], list[int]] = {}
         for violation in violations:
             if violation.line is None:

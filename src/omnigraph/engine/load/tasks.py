@@ -23,6 +23,7 @@ from omnigraph.engine.load.headers import misfits
 from omnigraph.engine.load.lines import ByteSource, Chunk, chunks
 from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.parse import parse_chunk
+from omnigraph.engine.load.quoting import QUOTING, Misquoted
 from omnigraph.engine.load.records import lines_at, plain, record_of, rows_at
 from omnigraph.engine.load.sources import CELLS, Input, arrow_batches
 from omnigraph.engine.load.types import Parsed, Type, Types, label
@@ -43,7 +44,7 @@ def tasks_of(input_: Input, types: Types, *, lenient: bool = False) -> Iterator[
     try:
         yield from _tasks(input_, types, lenient)
     except UNREADABLE as error:
-        yield partial(Parsed, violations=(unreadable(input_, error),))
+        yield partial(Parsed, violations=unreadable(input_, error))
 
 
 UNREADABLE: Final = (pa.ArrowException, OSError, EOFError, zlib.error)
@@ -54,12 +55,13 @@ UNREADABLE_FILE: Final = "file"
 """The rule that a file can be read to its end."""
 
 
-def unreadable(input_: Input, error: Exception) -> Violation:
+def unreadable(input_: Input, error: Exception) -> tuple[Violation, ...]:
     """What to say of a file that cannot be read, or no further."""
-    text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     name = "" if input_.type is None else input_.type.name
-    what = f"rows of {name}" if input_.name is None else input_.name
-    return Violation(UNREADABLE_FILE, name, f"{what} {text}", file=input_.name)
+    if isinstance(error, Misquoted):
+        return tuple(Violation(QUOTING, name, str(place), file=input_.name, line=line) for line, place in error.places)
+    text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+    return (Violation(UNREADABLE_FILE, name, text if input_.name else f"rows of {name} {text}", file=input_.name),)
 
 
 def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:

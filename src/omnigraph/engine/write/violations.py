@@ -33,7 +33,7 @@ class Violation:
 
     def __str__(self) -> str:
         if self.line is None:
-            return self.message
+            return self.message if self.file is None else f"{self.file}: {self.message}"
         return f"{f'record {self.line}' if self.file is None else f'{self.file}:{self.line}'}: {self.message}"
 
     def to_dict(self) -> dict[str, object]:
