@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import omnigraph as og
 from omnigraph.storage.lance_errors import in_our_words
+from omnigraph.storage.tables import Table
 
 SCHEMA = "node P { k: String @key  t: String? }"
 ALL = "query all() { match { $p: P } return { $p.k } }"
@@ -37,8 +40,6 @@ ADD = "query add($k: String) { insert P { k: $k } }"
     ids=lambda v: errno.errorcode.get(v, str(v)) if isinstance(v, int) and not isinstance(v, bool) else str(v),
 )
 def test_what_a_disk_says(number: int, retryable: bool) -> None:
-    import os
-
     told = in_our_words("write a file", OSError(number, os.strerror(number)))
     assert isinstance(told, og.StorageError)
     assert told.retryable is retryable
@@ -113,3 +114,24 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     graph = og.open(tmp_path / "g")
     assert [r["p.k"] for r in graph.query(ALL)] == ["a"]
     assert graph.verify(deep=True).ok
+
+
+def test_files_that_go_between_writing_and_their_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = og.init(tmp_path / "g", SCHEMA, durability="os")
+    files = Table.data_files
+
+    def gone(self: Table, fragments: Any) -> tuple[str, ...]:
+        found = files(self, fragments)
+        for path in found:
+            os.unlink(self.place.child(path))
+        return found
+
+    before = graph.commits()
+    with monkeypatch.context() as m:
+        m.setattr(Table, "data_files", gone)
+        with pytest.raises(og.StalledWrite) as told:
+            graph.load([{"type": "P", "data": {"k": str(i)}} for i in range(5000)])
+    assert told.value.retryable
+    assert graph.commits() == before
+    graph.load([{"type": "P", "data": {"k": str(i)}} for i in range(5000)])
+    assert len(graph.query(ALL)) == 5000

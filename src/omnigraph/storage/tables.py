@@ -30,7 +30,7 @@ from lance import LanceOperation as Op
 from lance.dataset import Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
-from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound
+from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, StalledWrite
 from omnigraph.model.arrow import is_blob
 from omnigraph.storage.changes import (
     NO_ROWS,
@@ -329,8 +329,11 @@ class Table:
 
     def stored_files(self, paths: Iterable[str]) -> tuple[StoredFile, ...]:
         """What some files hold that were just written."""
-        with translated(f"take checksums of files of {self.location}"):
-            return stored_files(self.place, self.location, paths)
+        try:
+            with translated(f"take checksums of files of {self.location}"):
+                return stored_files(self.place, self.location, paths)
+        except NotFound as gone:
+            raise StalledWrite(f"cleanup removed files of {self.location} while the write of them stood still") from gone
 
     def apply(self, state: TableState, change: Change) -> tuple[Applied, Table | None]:
         """Commit a change on top of this pin as a new, unseen version."""
