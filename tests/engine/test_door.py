@@ -142,7 +142,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts that are taken as paths are paths in a folder that goes."""
-    monkeypatch.chdir(tmp_path)
+    below = tmp_path / "a" / "b" / "c"  # so that `../../..` is that folder, not all there is
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
 
 
 def test_every_public_call_is_guarded_and_tried(world: World) -> None:
