@@ -8,9 +8,10 @@ A merge takes the state where two branches parted as base. A revert takes the co
 back.
 
 Only what they did is looked at, row by row (`deltas`). Where ours did not touch the same entity, theirs is taken as it is; where
-it did, `three_way` decides. If nothing clashes, the outcome is validated against ours by the one evaluator that mutations and
-loads pass too, and what it finds are conflicts as well. A conflict that is resolved changes the outcome, which is validated
-again; so preferring one side may bring up another conflict, never a broken graph.
+it did, `three_way` decides. The outcome is validated against ours by the one evaluator that mutations and loads pass too, and
+what it finds are conflicts as well, told together with the clashes (an entity that is still contested counts as ours has it). A
+conflict that is resolved changes the outcome, which is validated again; so preferring one side may bring up another conflict,
+never a broken graph.
 
 **Several bases.** After a criss-cross merge the two sides have more than one nearest common state. Then the base is a state that
 nobody ever saw: those states merged with each other, entity by entity, as far as they differ. What both sides took from one
@@ -140,8 +141,8 @@ class Combiner:
             delta = common.inverse().then(self._theirs(key, type_, slim=self._slim and common.is_empty))
             if not delta.is_empty:
                 conflicts += self._decide(delta, common)
-        if not conflicts:
-            conflicts = self._validate()
+        contested = {about for conflict in conflicts for about in conflict.about}
+        conflicts += [conflict for conflict in self._validate() if contested.isdisjoint(conflict.about)]
         if not conflicts:
             self._resolutions.check_used()
         types = [self._combined[key] for key in sorted(self._combined)]
@@ -187,8 +188,9 @@ class Combiner:
                 choice = self._resolutions.of(conflict)
                 if choice is None:
                     unresolved.append(conflict)
-                    continue
-                outcome = self._chosen(theirs.type, outcome, choice, conflict)
+                    outcome = now  # for the time being: what breaks a rule elsewhere is told together with it
+                else:
+                    outcome = self._chosen(theirs.type, outcome, choice, conflict)
             combined.decided[id_] = (now, outcome)
         return unresolved
 
