@@ -96,3 +96,15 @@ def test_load_undoes_export(seed: int, mode: str) -> None:
         assert (here / "one.jsonl").read_bytes() == (here / "two.jsonl").read_bytes()
         first.close()
         second.close()
+
+
+def test_a_place_where_no_file_can_be(tmp_path: Path) -> None:
+    g = graph(tmp_path)
+    with pytest.raises(og.NotFound, match=r"there is no folder .*nowhere to export into"):
+        g.export(tmp_path / "nowhere" / "x.jsonl")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(og.UsageError, match="there is a folder, and an export is a file") as error:
+        g.export(str(tmp_path / "there"))
+    assert error.value.hint is not None
+    assert "graph.jsonl" in error.value.hint
+    assert [p.name for p in tmp_path.rglob(".*.part")] == []

@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from omnigraph.engine import arguments as a
-from omnigraph.errors import GraphError, ResourceLimit, UnexpectedError
+from omnigraph.errors import GraphError, NotFound, ResourceLimit, UnexpectedError
 from omnigraph.storage.lance_errors import in_our_words
 
 P = ParamSpec("P")
@@ -249,6 +249,9 @@ def in_our_terms(error: BaseException, doing: str, handed: bool = True) -> Graph
         return ResourceLimit(f"{doing}: there is not enough memory", hint="Ask for less at a time, or use a larger machine.")
     if isinstance(error, RecursionError):
         return ResourceLimit(f"{doing}: it is nested too deeply", hint="Flatten what is given.")
+    if isinstance(error, FileNotFoundError) and error.filename is not None:  # a path that was given, most likely
+        hint = "Check the path. If it is one of the graph's own, `omnigraph verify` lists what is missing."
+        return NotFound(f"cannot {doing}: {error.filename} is not there", hint=hint)
     if isinstance(error, OSError):
         return in_our_words(doing, error)
     return UnexpectedError(f"{doing}: {a.shown(error)}")

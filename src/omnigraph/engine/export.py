@@ -25,7 +25,7 @@ from omnigraph.engine.spelling import spelt_column
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changeset import whole
 from omnigraph.engine.write.committed import stored_of
-from omnigraph.errors import UsageError
+from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.storage.rows import images, take
 from omnigraph.storage.tables import Table
@@ -65,6 +65,10 @@ def export(
     if not isinstance(target, str | Path):
         return _written(view, target, chosen, progress)
     final = Path(target)
+    if final.is_dir():
+        raise UsageError(f"{final} is a folder, and an export is a file", hint=f"Name the file: {final / 'graph.jsonl'}.")
+    if not final.parent.is_dir():
+        raise NotFound(f"there is no folder {final.parent} to export into", hint="Make it first, or name a file elsewhere.")
     unfinished = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
         with unfinished.open("wb") as file:

@@ -19,7 +19,9 @@ from omnigraph.errors import GraphError, NotFound, StorageError
 
 _MISSING = ("was not found", "not found:", "no such file", "does not exist")
 _FULL = ("no space left", "disk quota", "storagefull", "file too large")
-_NO_FOLDER = ("not a directory", "is a directory", "file name too long")
+_NO_FOLDER = ("not a directory",)
+_NO_FILE = ("is a directory",)
+_LONG = ("file name too long",)
 _TOO_MANY = ("too many open files",)
 _READ_ONLY = ("read-only file system", "permission denied", "operation not permitted", "access denied", "accessdenied")
 _DAMAGED = ("magic", "protobuf", "malformed", "truncated", "too small", "sufficient data", "invalid range", "out of range")
@@ -71,6 +73,11 @@ def in_our_words(doing: str, error: Exception) -> GraphError:
     if any(word in lowered for word in _NO_FOLDER):
         hint = "Check the path: a folder is needed where a file stands."
         return StorageError(f"cannot {doing}: {short}", hint=hint, retryable=False)
+    if any(word in lowered for word in _NO_FILE):
+        hint = "Check the path: a file is needed where a folder stands."
+        return StorageError(f"cannot {doing}: {short}", hint=hint, retryable=False)
+    if any(word in lowered for word in _LONG):
+        return StorageError(f"cannot {doing}: {short}", hint="Choose a shorter name.", retryable=False)
     if any(word in lowered for word in _TOO_MANY):
         return StorageError(f"cannot {doing}: too many open files", hint="Raise the limit (ulimit -n), or retry later.")
     if any(word in lowered for word in _MISSING):

@@ -153,3 +153,19 @@ def test_windows_lines_blank_lines_and_no_last_newline(tmp_path: Path) -> None:
     path.write_bytes(b'\r\n{"type":"Plain","data":{"note":"x"}}\r\n  \t\r\n{"type":"Plain","data":{"note":"y"}}')
     g = graph(tmp_path, EVERYTHING)
     assert g.load(path).nodes_loaded == {"Plain": 2}
+
+
+def test_edges_without_ids_that_have_the_same_are_named_by_their_ends(tmp_path: Path) -> None:
+    g = graph(
+        tmp_path, "node P { k: I64 @key  u: String? @unique }  edge E: P -> P { @unique(src, dst) }  node N { u: I64? @unique }"
+    )
+    lines: list[dict[str, object]] = [{"type": "P", "data": {"k": 1}}, {"type": "P", "data": {"k": 2}}]
+    edge = {"edge": "E", "from": "1", "to": "2"}
+    (found,) = refused(g, written(tmp_path / "a.jsonl", [*lines, edge, edge]))
+    assert found.message == "E from `1` to `2` and another one both have dst = '2', src = '1', which must be unique"
+    (found,) = refused(g, {"N": [{"u": 7}, {"u": 7}]})
+    assert found.message == "N and another one both have u = 7, which must be unique"
+    g.load(written(tmp_path / "b.jsonl", [*lines, edge]))
+    (found,) = refused(g, written(tmp_path / "c.jsonl", [edge]))
+    assert found.message.startswith("E from `1` to `2` and `")
+    assert "None" not in found.message

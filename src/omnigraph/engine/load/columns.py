@@ -83,16 +83,14 @@ def is_huge(column: pa.Array) -> bool:
 
 
 def from_column(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Array:
-    """A column of a frame as it is stored."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    """A column of a frame, in a usual layout (`layouts`), as it is stored."""
     if not type_.is_vector and not type_.is_list:
         return _single(type_, column, lossy=lossy)
     if not is_list(column.type):
         raise Unsure
     value = column.type.value_type
     if not type_.is_vector:
-        return _lists(type_, column.cast(pa.list_(value)), lambda flat: _single(type_, flat, lossy=lossy))
+        return _lists(type_, column, lambda flat: _single(type_, flat, lossy=lossy))
     if not (pa.types.is_floating(value) or pa.types.is_integer(value)):
         raise Unsure
     return _vectors(type_, column.cast(pa.list_(pa.float64()), safe=False))
@@ -323,8 +321,6 @@ def python_rows(batch: pa.RecordBatch) -> list[dict[str, object]]:
 def python_cells(column: pa.Array) -> list[Any]:
     """A column as plain values."""
     given = column.type
-    if pa.types.is_dictionary(given):
-        return python_cells(column.dictionary_decode())
     if pa.types.is_timestamp(given):
         per = _NANOSECONDS[given.unit]
         return [None if v is None else Instant(v * per) for v in column.cast(pa.int64()).to_pylist()]

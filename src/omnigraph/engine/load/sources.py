@@ -263,8 +263,12 @@ def _frame(type_: Type, content: Any) -> Input:
     """A frame as Arrow has it: Arrow's own, or anything that speaks Arrow's interface (pandas and polars do)."""
     if isinstance(content, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         return Input(Format.ARROW, content, None, type_)
+    of_pandas = type(content).__module__.partition(".")[0] == "pandas"
+    if of_pandas and len(names := [str(name) for name in content.columns]) > len(set(names)):
+        # Neither Arrow nor a row by itself can hold these: the names alone, which are refused before any row.
+        return Input(Format.ARROW, pa.Table.from_arrays([pa.nulls(0)] * len(names), names), None, type_)
     try:
-        if type(content).__module__.partition(".")[0] == "pandas":
+        if of_pandas:
             made = pa.Table.from_pandas(content, preserve_index=False)
         else:
             made = pa.table(content) if hasattr(content, "__len__") else pa.RecordBatchReader.from_stream(content)

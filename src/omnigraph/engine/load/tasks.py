@@ -20,6 +20,7 @@ from omnigraph.engine.load.exact import Reader, check_rows
 from omnigraph.engine.load.files import CELL_COUNT, batches_of
 from omnigraph.engine.load.frames import add_row, typed_rows
 from omnigraph.engine.load.headers import misfits
+from omnigraph.engine.load.layouts import usual
 from omnigraph.engine.load.lines import ByteSource, Chunk, chunks
 from omnigraph.engine.load.naming import Format
 from omnigraph.engine.load.parse import parse_chunk
@@ -105,6 +106,7 @@ def column_tasks(
 
 
 def _read_columns(type_: Type, batch: pa.RecordBatch, types: Types, file: str | None, first: int, text: bool) -> Parsed:
+    batch = batch if text else usual(batch)
     wrong = () if text else tuple(misfits(type_, batch, file))
     if wrong:  # no row can be right
         return Parsed(violations=wrong, broken=frozenset({label(type_)}), lines=batch.num_rows)

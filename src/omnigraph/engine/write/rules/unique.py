@@ -63,7 +63,7 @@ def _inside(delta: Delta, group: tuple[str, ...]) -> Iterator[Violation]:
     same = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     for at in same.tolist():
         first, second = int(rows[order[at]]), int(rows[order[at + 1]])
-        yield _violation(delta, group, second, delta.ids[first].as_py())
+        yield _violation(delta, group, second, delta.entity(first))
 
 
 def _against_committed(delta: Delta, group: tuple[str, ...], view: View) -> Iterator[Violation]:
@@ -99,11 +99,20 @@ def _complete(columns: list[pa.Array]) -> Mask:
     return there
 
 
-def _violation(delta: Delta, group: tuple[str, ...], row: int, holder: str) -> Violation:
+def _violation(delta: Delta, group: tuple[str, ...], row: int, holder: str | None) -> Violation:
+    """`holder`: who has the values already, if it has an id that anybody knows."""
     values = [plain(delta.column(name)[row]) for name in group]
     entity = delta.entity(row)
     file, line = delta.place(row)
     shown = ", ".join(f"{name} = {value!r}" for name, value in zip(group, values, strict=True))
-    message = f"{delta.called(row)} and `{holder}` both have {shown}, which must be unique"
+    other = "another one" if holder is None else f"`{holder}`"
+    message = f"{_called(delta, row)} and {other} both have {shown}, which must be unique"
     value = values[0] if len(values) == 1 else values
     return Violation("unique", delta.type.name, message, ", ".join(group), entity, value, file, line)
+
+
+def _called(delta: Delta, row: int) -> str:
+    """An edge without an id by its ends, everything else as ever."""
+    if delta.is_node or delta.entity(row) is not None:
+        return delta.called(row)
+    return f"{delta.called(row)} from `{delta.column('src')[row]}` to `{delta.column('dst')[row]}`"
