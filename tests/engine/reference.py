@@ -458,6 +458,8 @@ class _Evaluation:
                     return None
                 total = sum((Fraction(value) for value in given), Fraction(0))
                 share = total if aggregate.function is AggregateFunction.SUM else total / len(given)
+                if aggregate.type.scalar in (Scalar.I64, Scalar.U64):
+                    return int(share)
                 return Near(float(share))
 
 

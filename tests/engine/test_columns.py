@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.engine import graphs
 
+import omnigraph
 from omnigraph.errors import TypeCheckError
 
 SCHEMA = "node P { k: String @key  n: I32?  m: I32? }\nedge E: P -> P"
@@ -67,3 +68,22 @@ def test_an_alias_stands_for_what_it_names_wherever_it_is_used(graph, returned: 
     for word in ("return", "return distinct"):
         found = graph.query(f"query q() {{ match {{ $p: P }} {word} {returned} }}").rows
         assert [tuple(row.values()) for row in found] == rows, word
+
+
+def test_integers_of_a_pandas_frame_are_not_rounded_where_some_are_missing(tmp_path: Path) -> None:
+    schema = "node P { k: String @key  i: I32?  u: U32?  l: I64?  w: U64?  f: F64? }"
+    graph = omnigraph.init(tmp_path / "g", schema=schema)
+    largest: dict[str, object] = {"i": 2**31 - 1, "u": 2**32 - 1, "l": 2**63 - 1, "w": 2**64 - 1, "f": 0.5}
+    graph.load({"P": [{"k": "a", **largest}, {"k": "b"}]})
+    text = "query q() { match { $p: P } return { $p.i as i, $p.u as u, $p.l as l, $p.w as w, $p.f as f } order { $p.k } %s }"
+    frame = graph.query(text % "").to_pandas()
+    assert [str(kind) for kind in frame.dtypes] == ["Int32", "UInt32", "Int64", "UInt64", "float64"]
+    assert [frame[name][0] for name in frame] == list(largest.values())
+    assert frame.isna().to_numpy().tolist() == [[False] * 5, [True] * 5]
+    assert [str(kind) for kind in graph.query(text % "limit 1").to_pandas().dtypes] == [
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float64",
+    ]

@@ -130,3 +130,18 @@ def test_a_long_step_is_left_behind_when_time_is_up() -> None:
     assert Budget(5).aside(lambda: 7, 1 << 20, "sorting") == 7
     with pytest.raises(ZeroDivisionError):
         Budget(5).aside(lambda: 1 // 0, 1 << 20, "sorting")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "needed", "said"),
+    [
+        (100, 4_000, "needs 4 kB, the query may use 100 bytes"),
+        (200_000, 1_400_000, "needs 1 MB, the query may use 200 kB"),
+        (10_000_000, 10_400_000, "needs 10.4 MB, the query may use 10.0 MB"),
+        (10_000_000, 10_000_001, "needs 10,000,001 bytes, the query may use 10,000,000 bytes"),
+        (2_000_000_000, 35_000_000_000, "needs 35 GB, the query may use 2 GB"),
+    ],
+)
+def test_sizes_are_told_so_that_the_larger_one_is(allowed: int, needed: int, said: str) -> None:
+    with pytest.raises(ResourceLimit, match=f"grouping {said}$"):
+        Budget(memory=allowed).hold(needed, "grouping")

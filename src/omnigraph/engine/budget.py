@@ -33,6 +33,8 @@ _LONG_ROWS = 1 << 18
 
 _LOOK_SECONDS = 0.02
 
+_UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
 
 class Budget:
     """What one query may use."""
@@ -64,8 +66,9 @@ class Budget:
         if needed > self.peak:
             self.peak = needed
         if self.bytes is not None and needed > self.bytes:
+            wanted, allowed = _sizes(needed, self.bytes)
             raise ResourceLimit(
-                f"{operator} needs {needed / 1e6:,.0f} MB, the query may use {self.bytes / 1e6:,.0f} MB",
+                f"{operator} needs {wanted}, the query may use {allowed}",
                 hint="Narrow the pattern, aggregate earlier, or give the query more memory (memory_limit=…).",
             )
 
@@ -110,3 +113,19 @@ class Budget:
         if failed:
             raise failed[0]
         return done[0]
+
+
+def _sizes(needed: int, allowed: int) -> tuple[str, str]:
+    """Two sizes as people write them, the first being larger, with as many digits as it takes to see that."""
+    for digits in (0, 1, 2):
+        found = _size(needed, digits), _size(allowed, digits)
+        if found[0] != found[1]:
+            return found
+    return f"{needed:,} bytes", f"{allowed:,} bytes"
+
+
+def _size(nbytes: int, digits: int) -> str:
+    for unit, name in _UNITS:
+        if nbytes >= unit:
+            return f"{nbytes / unit:,.{digits}f} {name}"
+    return f"{nbytes:,} bytes"

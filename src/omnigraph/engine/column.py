@@ -186,7 +186,7 @@ class Column:
     @cached_property
     def codes(self) -> tuple[Array, pa.Array]:
         """Equal values as equal small numbers, and the value of each number. Null is a value of its own."""
-        encoded = self.arrow.dictionary_encode(null_encoding="encode")
+        encoded = one_zero(self.vec).to_arrow().dictionary_encode(null_encoding="encode")
         return encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary
 
 
@@ -199,6 +199,13 @@ def concat(parts: list[Vec]) -> Vec:
         valid = None if all(p.valid is None for p in parts) else np.concatenate([p.is_valid() for p in parts])
         return Vec(parts[0].type, plain, valid)
     return Vec(parts[0].type, arrow=pa.concat_arrays([p.to_arrow() for p in parts]))
+
+
+def one_zero(vec: Vec) -> Vec:
+    """The values with both zeros of floats as one, as comparisons have them."""
+    if vec.plain is None or vec.plain.dtype.kind != "f":
+        return vec
+    return Vec(vec.type, vec.plain + vec.plain.dtype.type(0), vec.valid)
 
 
 def nulls(type_: pa.DataType, rows: int) -> Vec:

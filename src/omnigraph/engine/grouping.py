@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.column import Array, Vec
+from omnigraph.engine.column import Array, Vec, one_zero
 from omnigraph.engine.numbering import Numbers
 
 _DENSE = 4
@@ -39,7 +39,7 @@ class Groups:
 
 
 def codes_of(vec: Vec) -> Codes:
-    """Codes of values; null is a value of its own."""
+    """Codes of values; null is a value of its own, and both zeros of floats are one."""
     if vec.plain is not None and vec.plain.dtype.kind in "iu" and len(vec.plain):
         low, high = int(vec.plain.min()), int(vec.plain.max())
         if high - low < _DENSE * len(vec.plain) + 1024:
@@ -47,7 +47,7 @@ def codes_of(vec: Vec) -> Codes:
             if vec.valid is None:
                 return Codes(codes, high - low + 1)
             return Codes(np.where(vec.valid, codes, high - low + 1), high - low + 2)
-    array = vec.to_arrow()
+    array = one_zero(vec).to_arrow()
     if pa.types.is_nested(array.type):
         seen: dict[object, int] = {}
         keys = [None if item is None else tuple(item) for item in array.to_pylist()]

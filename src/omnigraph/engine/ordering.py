@@ -1,8 +1,8 @@
 """Order: sort keys as integers, ties broken by ids, and only as much sorting as the limit needs.
 
-Every key becomes an integer column: numbers by their order-preserving bits, text by its rank. Null is the smallest value: first
-when ascending, last when descending. Rows that are equal in every key are ordered by the ids of their entities, so that a limit
-always cuts at the same place.
+Every key becomes an integer column: numbers by their order-preserving bits (both zeros of floats are one), text by its rank. Null
+is the smallest value: first when ascending, last when descending. Rows that are equal in every key are ordered by the ids of
+their entities, so that a limit always cuts at the same place.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sort_key(vec: Vec, *, descending: bool) -> Array:
 
 def _plain_key(values: Array) -> Array:
     if values.dtype.kind == "f":
-        bits = values.astype(np.float64).view(np.int64)
+        bits = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # both zeros are one value
         return bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
     if values.dtype == np.uint64:
         return (values ^ np.uint64(1 << 63)).view(np.int64)

@@ -124,13 +124,19 @@ class Result:
         return pa.Table.from_arrays(arrays, names=self.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame (needs pandas). Days that Python's calendar lacks are text, as in `rows`."""
+        """The rows as a pandas DataFrame (needs pandas). Days that Python's calendar lacks are text, as in `rows`.
+
+        A column of integers that lacks some is one of pandas' nullable integers (`Int64`): as floats they would be rounded.
+        """
         table = self.to_arrow()
         odd = [name for name in self.columns if not all(in_pythons_calendar(chunk) for chunk in table[name].chunks)]
         for name in odd:
             at = self.columns.index(name)
             table = table.set_column(at, name, pa.nulls(table.num_rows))
         frame = table.to_pandas()
+        for name in self.columns:
+            if pa.types.is_integer(table[name].type) and table[name].null_count:
+                frame[name] = _nullable_integers(table[name])
         for name in odd:
             frame[name] = frame[name].astype(object)
             frame[name] = [row[name] for row in self.rows]
@@ -187,6 +193,18 @@ class Result:
         )
         summary = html.escape(_summary(len(self), min(len(self), SHOWN_ROWS)))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{summary}</p>"
+
+
+def _nullable_integers(column: pa.ChunkedArray) -> pandas.Series[Any]:
+    import pandas
+
+    wanted = {
+        pa.int64(): pandas.Int64Dtype(),
+        pa.int32(): pandas.Int32Dtype(),
+        pa.uint64(): pandas.UInt64Dtype(),
+        pa.uint32(): pandas.UInt32Dtype(),
+    }
+    return column.to_pandas(types_mapper=wanted.get)
 
 
 def _summary(rows: int, shown: int) -> str:

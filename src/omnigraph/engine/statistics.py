@@ -192,6 +192,8 @@ def _hashes(values: pa.Array) -> Hashes:
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         width = kind.bit_width
+        if pa.types.is_floating(kind):
+            values = pc.add(values, pa.scalar(0.0, kind))  # both zeros are one value
         numbers = pc.unique(values).view(pa.int64() if width == 64 else pa.int32()).to_numpy().astype(np.int64)
         return np.unique(_mixed(numbers.view(np.uint64)))[:SKETCH]
     if pa.types.is_string(kind) or pa.types.is_boolean(kind):

@@ -34,6 +34,7 @@ from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.doomed import require_kept
 from omnigraph.storage.finding import find
+from omnigraph.storage.forks import refuse_after_fork
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.leases import Held, give_back, holding, lasting
 from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
@@ -150,6 +151,7 @@ class GraphStore:
 
     def ref(self, branch: str) -> Ref:
         """A branch by name."""
+        refuse_after_fork()
         with self._lock:
             known = self._refs.get(branch)
         if known is None:
@@ -566,6 +568,7 @@ class GraphStore:
         return self._manifest(ref.incarnation)
 
     def _manifest(self, incarnation: str) -> Manifest:
+        refuse_after_fork()
         found = self._manifests.get(incarnation)
         if found is None:
             with self._lock:

@@ -48,7 +48,7 @@ def write_together(tables: Tables, state: TableState, writes: Sequence[WrittenRo
             ready.append(tables.stored(state, written))
         else:
             ready.append(written)
-            few.append(waiting.rows)
+            few.append(waiting.rows.select(table.schema.names))
     return Together(tuple(ready), table.store(pa.concat_tables(few).combine_chunks()) if few else NO_ROWS)
 
 

@@ -241,5 +241,6 @@ def written_without(table: Table, state: TableState, written: WrittenRows, keep:
 def _filtered(table: Table, state: TableState, written: WrittenRows, mask: Mask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     at = 0
     for batch in rows_of_written(table, state, written):
-        yield batch.filter(pa.array(mask[at : at + batch.num_rows])).cast(schema)
+        kept = batch.filter(pa.array(mask[at : at + batch.num_rows]))
+        yield kept.select(schema.names).cast(schema)  # a column that was added stands last in the table, not in the type
         at += batch.num_rows

@@ -48,6 +48,7 @@ from omnigraph.storage.changes import (
 from omnigraph.storage.checksums import StoredFile, stored_files
 from omnigraph.storage.effects import Call
 from omnigraph.storage.filters import Filter, one_of, text_of
+from omnigraph.storage.forks import use
 from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.names import DATA, deletion_file, version_file
@@ -87,6 +88,7 @@ class Tables:
     """The tables of one graph, behind one shared session."""
 
     def __init__(self, place: Place) -> None:
+        use()
         self.place = place
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}

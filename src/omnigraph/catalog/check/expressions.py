@@ -89,7 +89,8 @@ def aggregate(scope: Scope, expression: t.Aggregate) -> lg.Aggregated | None:
         if type_ is None or not type_.is_numeric:
             _refuse_aggregate(scope, expression, type_, "a number")
             return None
-        result = PropertyType(Scalar.F64, nullable=True)
+        wide = function is t.AggregateFunction.SUM and type_.scalar in (Scalar.I64, Scalar.U64)
+        result = PropertyType(type_.scalar if wide else Scalar.F64, nullable=True)  # F64 would round what 64 bits add up to
     else:
         if type_ is None or not (type_.is_numeric or type_.is_string):
             _refuse_aggregate(scope, expression, type_, "a number or a String")

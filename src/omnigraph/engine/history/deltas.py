@@ -12,15 +12,19 @@ commits, each stretch is compared by itself, and the results are composed:
               └ A against B ──┘       └── C against E ──┘          composed: what differs between A and E
 
 Two states on different branches are compared through the commit where they parted, if that is cheaper.
+
+A property that the earlier state had once and has dropped makes no difference between entities, whether their rows were written
+again since or not: its images have there what they have later. That it is gone is a change of the schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
@@ -41,6 +45,7 @@ from omnigraph.storage.differences import (
     unlike,
 )
 from omnigraph.storage.filters import equal, one_of
+from omnigraph.storage.graph_store import Snapshot
 from omnigraph.storage.lineage import OpClass, merge_base
 from omnigraph.storage.rows import found
 from omnigraph.storage.tables import Table
@@ -81,9 +86,10 @@ def types_of(catalog: Catalog) -> dict[str, Type]:
 class Deltas:
     """Differences between states of one graph. Safe from any thread."""
 
-    def __init__(self, workspace: Workspace, log: CommitLog) -> None:
+    def __init__(self, workspace: Workspace, log: CommitLog, catalog: Callable[[Snapshot], Catalog]) -> None:
         self._workspace = workspace
         self._log = log
+        self._catalog = catalog
         self.reads = Reads()
 
     def between(
@@ -94,18 +100,46 @@ class Deltas:
         Images are shown in the properties of the later state, or of types of another schema (`shown`).
         """
         old, new = types_of(before.catalog), types_of(after.catalog)
+        known = self._known_before(before, after) if shown is None else {}
         for key in sorted(old.keys() | new.keys() if keys is None else keys):
             first = _End(before.snapshot.commit, before.snapshot.schema, old.get(key), before.snapshot.tables.get(key))
             second = _End(after.snapshot.commit, after.snapshot.schema, new.get(key), after.snapshot.tables.get(key))
-            delta = self._between(key, first, second, None if shown is None else shown.get(key))
+            dropped = frozenset[str]()
+            if key in known and first.type is not None and second.type is not None:
+                dropped = _dropped(known[key], first.type, second.type)
+            delta = self._between(key, first, second, None if shown is None else shown.get(key), dropped)
             if delta is not None and not delta.is_empty:
                 yield delta
 
-    def of_types(self, before: View, old: tuple[Type | None, str], after: View, new: tuple[Type | None, str]) -> RowDelta | None:
-        """What differs between a type of one state and a type of another, each with the key of its table."""
-        return self.of_pins(old[0], before.snapshot.tables.get(old[1]), new[0], after.snapshot.tables.get(new[1]))
+    def of_types(
+        self, before: View, old: tuple[Type | None, str], after: View, new: tuple[Type | None, str], parted: int
+    ) -> RowDelta | None:
+        """What differs between a type of one state and a type of another, each with the key of its table.
 
-    def _between(self, key: str, first: _End, second: _End, shown: Type | None) -> RowDelta | None:
+        `parted` is the first identity that was not given when the two states parted.
+        """
+        dropped = frozenset[str]()
+        if old[0] is not None and new[0] is not None:
+            still = {prop.property_id for prop in old[0].properties.values()}
+            dropped = frozenset(n for n, p in new[0].properties.items() if p.property_id < parted and p.property_id not in still)
+        states = before.snapshot.tables.get(old[1]), after.snapshot.tables.get(new[1])
+        return self.of_pins(old[0], states[0], new[0], states[1], dropped=dropped)
+
+    def _known_before(self, before: View, after: View) -> dict[str, Type]:
+        """The types of the state that two states have in common, by the keys of their tables; none if the first is that state."""
+        if before.snapshot.schema == after.snapshot.schema:
+            return {}
+        base = merge_base(before.snapshot.commit, after.snapshot.commit, self._log.parents)
+        if base is None or base == before.snapshot.commit:
+            return {}
+        if base == after.snapshot.commit:
+            return types_of(after.catalog)
+        commit = self._log.get(base)
+        return types_of(self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {})))
+
+    def _between(
+        self, key: str, first: _End, second: _End, shown: Type | None, dropped: frozenset[str] = frozenset()
+    ) -> RowDelta | None:
         if first.state is None or second.state is None or first.type is None or second.type is None:
             return self.of_pins(first.type, first.state, second.type, second.state, shown)
         if first.state.pin == second.state.pin:
@@ -114,7 +148,7 @@ class Deltas:
             way = self._shorter_way(key, first, second, apart)
             if way is not None:
                 return self._composed(second.type, way, shown or second.type)
-        return self.of_pins(first.type, first.state, second.type, second.state, shown)
+        return self.of_pins(first.type, first.state, second.type, second.state, shown, dropped)
 
     def of_pins(
         self,
@@ -123,8 +157,12 @@ class Deltas:
         new: Type | None,
         after: TableState | None,
         shown: Type | None = None,
+        dropped: frozenset[str] = frozenset(),
     ) -> RowDelta | None:
-        """What differs between two pins of a table. One without a type or a state holds nothing."""
+        """What differs between two pins of a table. One without a type or a state holds nothing.
+
+        `dropped` are properties of the second that the first had once: they make no difference.
+        """
         type_ = shown or new or old
         if type_ is None or (before is None and after is None):
             return None
@@ -135,14 +173,20 @@ class Deltas:
         columns = tuple(
             () if t is None else tuple((p.name, p.property_id) for p in t.properties.values()) for t in (type_, old, new)
         )
-        key = (state.location, before and before.pin, after and after.pin, "delta", type_.name, columns)
+        key = (state.location, before and before.pin, after and after.pin, "delta", type_.name, columns, dropped)
         found: RowDelta = self._workspace.memory.keep(
-            key, lambda: self._compared(type_, old, before, new, after), lambda d: d.nbytes + 1024
+            key, lambda: self._compared(type_, old, before, new, after, dropped), lambda d: d.nbytes + 1024
         )
         return found if found.type is type_ else replace(found, type=type_)
 
     def _compared(
-        self, type_: Type, old: Type | None, before: TableState | None, new: Type | None, after: TableState | None
+        self,
+        type_: Type,
+        old: Type | None,
+        before: TableState | None,
+        new: Type | None,
+        after: TableState | None,
+        dropped: frozenset[str],
     ) -> RowDelta:
         first = None if before is None or old is None else self._open(before)
         second = None if after is None or new is None else self._open(after)
@@ -153,7 +197,7 @@ class Deltas:
         rows = []
         for table, of, chosen in ((first, old, parts.gone), (second, new, parts.came)):
             rows.append(no_images(type_) if table is None or of is None else self._read(table, of, type_, chosen))
-        return RowDelta.of(type_, *rows)
+        return RowDelta.of(type_, _as_later(rows[0], rows[1], dropped), rows[1])
 
     def slim(self, before: TableState, new: Type, after: TableState, shown: Type) -> RowDelta | None:
         """What differs between two pins, without the old images. None: not to be had for less than with them.
@@ -271,6 +315,23 @@ class Deltas:
 
 def _reversed(way: list[tuple[TableState, TableState]]) -> list[tuple[TableState, TableState]]:
     return [(after, before) for before, after in reversed(way)]
+
+
+def _dropped(known: Type, first: Type, second: Type) -> frozenset[str]:
+    """Properties of the second that the first does not have, and had once."""
+    once, still = ({prop.property_id for prop in type_.properties.values()} for type_ in (known, first))
+    return frozenset(name for name, prop in second.properties.items() if prop.property_id in once - still)
+
+
+def _as_later(before: pa.Table, after: pa.Table, columns: Collection[str]) -> pa.Table:
+    """Old images with some columns as the new images of the same entities have them."""
+    if not columns or not before.num_rows:
+        return before
+    places = pc.index_in(whole(before["id"]), value_set=whole(after["id"]))
+    for name in columns:
+        at = before.schema.get_field_index(name)
+        before = before.set_column(at, before.schema.field(at), whole(after[name]).take(places))
+    return before
 
 
 def aligned(rows: pa.Table, of: Type, wanted: Type) -> pa.Table:

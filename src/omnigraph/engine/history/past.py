@@ -39,7 +39,7 @@ class Past:
         self._view = view
         self._catalog = catalog
         self.log = CommitLog(self._store)
-        self.deltas = Deltas(workspace, self.log)
+        self.deltas = Deltas(workspace, self.log, catalog)
         self._feed = Feed(Blocks(self.deltas, self.log), self.log)
         self._merger = Merger(self._store, self.deltas, self.log, view, self.view_at)
 
@@ -89,7 +89,7 @@ class Past:
     def _apart(self, old: View, new: View, parted: int, chosen: Filter) -> Iterator[RowDelta]:
         for pair in paired(old.catalog, new.catalog, parted):
             if any(chosen.wants(type_) for type_ in pair.sides):
-                delta = self.deltas.of_types(old, (pair.before, pair.before_key), new, (pair.after, pair.after_key))
+                delta = self.deltas.of_types(old, (pair.before, pair.before_key), new, (pair.after, pair.after_key), parted)
                 if delta is not None and not delta.is_empty:
                     yield delta
 

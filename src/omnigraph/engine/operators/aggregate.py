@@ -20,6 +20,7 @@ from omnigraph.engine.evaluate import Scope, vector
 from omnigraph.engine.frame import Binding, Frame, NodeBinding, concat
 from omnigraph.engine.grouping import Codes, Groups, codes_of, combined, groups_of
 from omnigraph.engine.numbering import distinct_count, each_once
+from omnigraph.engine.operators.sums import exact_sums, sums_of, whole_sums
 from omnigraph.engine.ordering import sort_key
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.run import Run
@@ -140,8 +141,8 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
             return [_distinct_by_group(group[there], column[there], groups.count)]
         if len(column) and column.min() < 0:
             there = column >= 0
-            return [_sum(group[there], None if weight is None else weight[there], groups.count)]
-        return [_sum(group, weight, groups.count)]
+            return [sums_of(group[there], None if weight is None else weight[there], groups.count)]
+        return [sums_of(group, weight, groups.count)]
     vec = vector(wanted.argument, scope)
     valid = vec.is_valid()
     if not valid.all():
@@ -154,13 +155,15 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
         weight = None
     match wanted.function:
         case Fn.COUNT:
-            return [_sum(group, weight, groups.count)]
+            return [sums_of(group, weight, groups.count)]
         case Fn.SUM | Fn.AVG:
             assert vec.plain is not None
+            if vec.plain.dtype.kind in "iu":
+                return [*exact_sums(vec.plain, group, weight, groups.count), sums_of(group, weight, groups.count)]
             values = vec.plain.astype(np.float64, copy=False)
             if weight is not None:
                 values = values * weight
-            return [np.bincount(group, weights=values, minlength=groups.count), _sum(group, weight, groups.count)]
+            return [np.bincount(group, weights=values, minlength=groups.count), sums_of(group, weight, groups.count)]
         case Fn.MIN | Fn.MAX:
             return [_extreme(vec, group, groups.count, largest=wanted.function is Fn.MAX)]
 
@@ -171,18 +174,6 @@ def _distinct_by_group(group: Array, numbers: Array, count: int) -> Array:
         return np.bincount(each_once(group.astype(np.int64) * top + numbers) // top, minlength=count)
     _, dense = np.unique(numbers, return_inverse=True)
     return _distinct_by_group(group, dense, count)
-
-
-def _sum(group: Array, weight: Array | None, count: int) -> Array:
-    if weight is None:
-        return np.bincount(group, minlength=count)
-    if count == 1:
-        return np.array([int(weight.sum())])
-    if len(weight) and float(weight.max()) * len(weight) < 1 << 53:
-        return np.bincount(group, weights=weight, minlength=count).astype(np.int64)
-    total = np.zeros(count, np.int64)
-    np.add.at(total, group, weight)
-    return total
 
 
 def _extreme(vec: Vec, group: Array, count: int, *, largest: bool) -> Vec:
@@ -220,7 +211,7 @@ def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
                 if values.dtype.kind == "f":
                     state.append(np.bincount(groups.group, weights=values, minlength=groups.count))
                 else:
-                    state.append(_sum(groups.group, values, groups.count))
+                    state.append(sums_of(groups.group, values, groups.count))
         states.append(state)
     first = groups.first
     return _Partial([k.take(first) for k in keys], [i.take(first) for i in identities], groups.count, states)
@@ -230,6 +221,12 @@ def _final(wanted: lg.Aggregated, state: list[Array | Vec]) -> Vec:
     match wanted.function, state:
         case Fn.COUNT, [np.ndarray() as counts]:
             return Vec(pa.int64(), counts.astype(np.int64))
+        case Fn.SUM, [np.ndarray() as high, np.ndarray() as low, np.ndarray() as counts]:
+            total = whole_sums(wanted, high, low)
+            return Vec(arrow_type(wanted.type), total, None if (counts > 0).all() else counts > 0)
+        case Fn.AVG, [np.ndarray() as high, np.ndarray() as low, np.ndarray() as counts]:
+            mean = (high * 2.0**32 + low) / np.maximum(counts, 1)
+            return Vec(pa.float64(), mean, None if (counts > 0).all() else counts > 0)
         case Fn.SUM, [np.ndarray() as sums, np.ndarray() as counts]:
             return Vec(pa.float64(), sums, None if (counts > 0).all() else counts > 0)
         case Fn.AVG, [np.ndarray() as sums, np.ndarray() as counts]:

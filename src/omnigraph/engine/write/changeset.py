@@ -135,7 +135,7 @@ def no_rows(type_: NodeType | EdgeType) -> pa.Table:
 def typed(type_: NodeType | EdgeType, rows: pa.Table) -> pa.Table:
     """Checked rows in exactly the columns of their type: what is required is there."""
     wanted = columns_of(type_)
-    return rows if rows.schema.equals(wanted) else rows.cast(wanted)
+    return rows if rows.schema.equals(wanted) else rows.select(wanted.names).cast(wanted)
 
 
 def whole(values: pa.ChunkedArray | pa.Array) -> pa.Array:
