@@ -28,6 +28,7 @@
     │   ├── KeyConflict             key_conflict            an entity with this id exists; `.violations` lists them
     │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
     │   ├── StalledWrite            stalled_write           it stood still until cleanup removed its files
+    │   ├── CleanupUnderWay         cleanup_under_way       a cleanup is deciding about the same at this moment
     │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
     │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
     ├── BlobUnavailable             blob_unavailable        a URI that is allowed leads to nothing that can be read now
@@ -337,6 +338,14 @@ class StalledWrite(ConflictError):
     code = "stalled_write"
     retryable = True
     default_hint = "Write it again."
+
+
+class CleanupUnderWay(ConflictError):
+    """A cleanup is deciding about the same commits or files at this moment. Nothing was changed."""
+
+    code = "cleanup_under_way"
+    retryable = True
+    default_hint = "Retry in a moment. If a cleanup died, run it again: what it announced is taken back."
 
 
 class PreconditionFailed(ConflictError):

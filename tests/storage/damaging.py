@@ -21,7 +21,7 @@ from tests.engine.history.graphs import calm
 import omnigraph as og
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.storage.doomed import announce
-from omnigraph.storage.reclaimed import Reclaimed, write_record
+from omnigraph.storage.reclaimed import Ledger, Reclaimed, put_record
 from omnigraph.storage.rows import scan_images
 
 SCHEMA = """
@@ -62,7 +62,7 @@ def make(folder: Path) -> Path:
     graph.tags.create("v1", old)
     graph.tags.create("v2", graph.commits()[1].id)
     graph.store.lease_for(timedelta(days=1))
-    write_record(graph.store.place, "01J00000000000000000000000", Reclaimed(1, {"01J0000000000000000000000A": ((0, 3),)}))
+    put_record(graph.store.place, Ledger(), Reclaimed(1, {"01J0000000000000000000000A": ((0, 3),)}))
     announce(graph.store.place, ["nodes/0-0/data/gone.lance"], 0)
     graph.close()
     return folder / "g"

@@ -20,7 +20,7 @@ from omnigraph.storage.lineage import Commit, OpClass
 from omnigraph.storage.manifest import SchemaDocument
 from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
 from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.reclaimed import FOLDER, write_record
+from omnigraph.storage.reclaimed import FOLDER, Ledger, put_record
 from omnigraph.storage.verify import verify
 
 
@@ -479,15 +479,15 @@ def test_a_commit_named_while_reclaim_decides_stays(graph: AgingGraph, monkeypat
     commits = some_commits(graph, 4)
     other = graph.reopened()
 
-    def late(*arguments: object) -> str:
-        monkeypatch.setattr(module, "write_record", write_record)
+    def late(*arguments: object) -> Ledger:
+        monkeypatch.setattr(module, "put_record", put_record)
         if kind == "tag":
             other.create_tag("late", commits[1].id)
         else:
             other.create_branch("late", at=commits[1].id)
-        return write_record(*arguments)  # type: ignore[arg-type]
+        return put_record(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "write_record", late)
+    monkeypatch.setattr(module, "put_record", late)
     report = graph.reclaim(keep=1)
     assert report.commits_reclaimed == 3
     assert [is_readable(graph.store, c.id) for c in commits] == [False, True, False, True]

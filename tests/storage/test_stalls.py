@@ -350,7 +350,7 @@ def test_a_cleanup_that_was_stopped_before_it_deletes_takes_nothing_that_was_pub
     sound(folder, a=1, b=2, late=1)
 
 
-@pytest.mark.parametrize("where", ["PUT_NEW", "DOOM", "WRITE_MANIFEST", "PUBLISH", "RECLAIM"])
+@pytest.mark.parametrize("where", ["ANNOUNCE", "DOOM", "WRITE_MANIFEST", "PUBLISH", "PUT_NEW", "RECLAIM"])
 def test_what_is_published_before_the_fence_comes_stays(folder: Path, where: str) -> None:
     """The cleaner stands somewhere; a writer publishes files that it has taken for garbage, or is told that it may not."""
     store = new_graph(folder)
@@ -363,7 +363,7 @@ def test_what_is_published_before_the_fence_comes_stays(folder: Path, where: str
             publish(store, written)
         except StalledWrite:
             told = True
-        assert told == (where == "RECLAIM")
+        assert told == (where in ("PUT_NEW", "RECLAIM"))
         slow.go()
         assert "done" in slow.outcome()
     sound(folder, a=2, **({} if told else {"late": 1}))

@@ -113,7 +113,7 @@ def newest(place: Place) -> int:
 
 
 def _numbers(place: Place) -> list[int]:
-    names = (o.path.rpartition("/")[2] for o in place.objects(FOLDER))
+    names = (o.path.rpartition("/")[2] for o in place.names(FOLDER))
     return sorted(int(name) for name in names if name.isdigit())
 
 

@@ -39,6 +39,7 @@ class Call(Enum):
     PROMOTE = "move a table's own head"
     SYNC = "sync files and folders to disk"
     DOOM = "put or correct the list of files that are to be deleted"
+    ANNOUNCE = "announce what is about to be reclaimed"
     RECLAIM = "delete unreachable files"
 
 

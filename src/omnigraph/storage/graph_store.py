@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from omnigraph.errors import (
     AlreadyExists,
+    CleanupUnderWay,
     DamagedRecord,
     HistoryReclaimed,
     NotFound,
@@ -55,7 +56,7 @@ from omnigraph.storage.naming import (
 from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.plan import PublishPlan
 from omnigraph.storage.publisher import Publisher, Revalidate
-from omnigraph.storage.reclaimed import reclaimed
+from omnigraph.storage.reclaimed import ledger, reclaimed
 from omnigraph.storage.records import all_of, decoded, encoded, readable
 from omnigraph.storage.refs import Ref as Ref
 from omnigraph.storage.refs import Tag as Tag
@@ -114,7 +115,7 @@ class GraphStore:
         """A new graph with its first commit. Refuses a place that already holds one."""
         place.require_folder()
         store = cls(place, ids=ids, clock=clock)
-        if place.objects(REFS):
+        if place.names(REFS):
             raise AlreadyExists(f"{place.uri} already holds a graph", hint="Open it, or choose another place.")
         place.check_conditional_put(f"__probe/{store._ids.next()}")
         states = [store.tables.create(t.table, t.location, t.schema) for t in tables]
@@ -203,7 +204,7 @@ class GraphStore:
             self.place.put_new(ref_path(name), said, removed)
         except AlreadyExists:
             raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
-        if incarnation in reclaimed(self.place).manifests or not self._manifest(incarnation).is_there():
+        if incarnation in ledger(self.place).feared.manifests or not self._manifest(incarnation).is_there():
             self.place.remove(ref_path(name), said)
             raise StalledWrite(f"making branch `{name}` took so long that cleanup took it for garbage", hint="Create it again.")
         if not self._tag_gives_way(name):
@@ -212,7 +213,7 @@ class GraphStore:
         if is_head:
             self._still_a_head(parent, state, (ref_path(name), said))
         else:
-            self._still_there(parent, state.head.commit, state.head.seq, undo=(ref_path(name), said))
+            self._still_free(parent, state.head.commit, state.head.seq, (ref_path(name), said))
         return ref
 
     def _in_the_way(self, name: str, found: StoredObject | None) -> Iterator[str]:
@@ -262,13 +263,22 @@ class GraphStore:
         state = manifest.load()
         return owner, ManifestState(state.version, state.tail, Head(commit.id, commit.seq, commit.schema), tables)
 
-    def _still_there(self, owner: Ref, commit: str, seq: int, *, undo: tuple[str, bytes] | None = None) -> None:
-        """Refuse a commit that was reclaimed. Asked again *after* a name for it was put, which is then undone."""
-        gone = reclaimed(self.place)
-        if gone.holds(owner.incarnation, seq) or any(ref.incarnation in gone.manifests for ref in owner.ancestry()):
-            if undo is not None:
-                self.place.remove(*undo)
+    def _still_there(self, owner: Ref, commit: str, seq: int) -> None:
+        """Refuse a commit that was reclaimed. Who comes to need it asks again (`_still_free`)."""
+        if reclaimed(self.place).lacks(owner, seq):
             raise HistoryReclaimed(f"commit {commit} was reclaimed")
+
+    def _still_free(self, owner: Ref, commit: str, seq: int, undo: tuple[str, bytes] | None = None) -> None:
+        """Refuse a commit that was reclaimed or is about to be. Asked *after* a name for it was put, which is then undone."""
+        found = ledger(self.place)
+        gone = found.settled.lacks(owner, seq) or not all(self._manifest(r.incarnation).is_stored() for r in owner.ancestry())
+        if not gone and not found.feared.lacks(owner, seq):
+            return
+        if undo is not None:
+            self.place.remove(*undo)
+        if gone:
+            raise HistoryReclaimed(f"commit {commit} was reclaimed")
+        raise CleanupUnderWay(f"commit {commit} is about to be reclaimed by a cleanup that is under way, or has died")
 
     def _still_a_head(self, owner: Ref, copied: ManifestState, undo: tuple[str, bytes]) -> None:
         """Refuse a head that was copied so long ago that it was reclaimed. Asked after the copy has a name, which is then undone.
@@ -281,7 +291,7 @@ class GraphStore:
                 return
         except NotFound:
             pass
-        self._still_there(owner, copied.head.commit, copied.head.seq, undo=undo)
+        self._still_free(owner, copied.head.commit, copied.head.seq, undo)
         try:
             require_kept(self.place, self.tables, [(None, state) for state in copied.tables.values()])
         except StalledWrite:
@@ -295,8 +305,9 @@ class GraphStore:
             raise UsageError("branch `main` cannot be deleted")
         ref, said = self._read_ref(name)  # not as remembered: sealing an old incarnation would leave the new one open to writers
         publisher = self._publisher(ref)
-        state = publisher.manifest.load()
-        if not state.head.sealed:
+        # A branch whose maker died after cleanup had taken its manifest is nothing but a name.
+        state = publisher.manifest.load() if publisher.manifest.is_stored() else None
+        if state is not None and not state.head.sealed:
             publisher.publish(PublishPlan(OpClass.MAINTENANCE, "branch delete", state.head.commit, actor=actor, seals=True))
         self.place.remove(ref_path(name), said)
         with self._lock:
@@ -321,7 +332,7 @@ class GraphStore:
         if self.is_branch(name):
             self.place.remove(path, said)
             raise taken(name, "branch")
-        self._still_there(owner, found.id, found.seq, undo=(path, said))
+        self._still_free(owner, found.id, found.seq, (path, said))
         return tag
 
     def tags(self) -> list[Tag]:
@@ -533,7 +544,7 @@ class GraphStore:
         owner, found = (None, None) if commit is None else self.locate(commit)
         with holding(self.place, self._ids.next(), owner, None if found is None else found.id) as held:
             if owner is not None and found is not None:
-                self._still_there(owner, found.id, found.seq)
+                self._still_free(owner, found.id, found.seq)
             yield held
 
     def lease_for(self, time: timedelta) -> Held:

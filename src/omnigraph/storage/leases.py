@@ -119,7 +119,7 @@ def _renew(place: Place, held: Held, done: Event) -> None:
 def leases(place: Place) -> dict[str, Lease]:
     """Every lease by its path, expired ones too."""
     found = {}
-    for entry in place.objects(FOLDER):
+    for entry in place.names(FOLDER):
         try:
             found[entry.path] = decoded(place.get(entry.path), Lease, entry.path, f"the lease {entry.path}")
         except NotFound:

@@ -261,6 +261,10 @@ class Manifest:
         """Whether its first version is, as it is right after it was made."""
         return self.place.exists(f"{self.location}/{version_file(1)}")
 
+    def is_stored(self) -> bool:
+        """Whether there is any version of it."""
+        return self.place.named(f"{self.location}/{VERSIONS}", "") is not None
+
     def is_untouched(self) -> bool:
         """Whether it is seen from outside that nothing was published to it. Not on an object store: reading is as quick there."""
         if self.folder is None:

@@ -17,6 +17,7 @@ Lance reads and writes its own datasets; what is left are a few small objects of
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 DELETED_AT_ONCE: Final = 1_000
 """Most objects deleted by one call."""
+
+_STAGED: Final = re.compile(r"#[0-9]+\Z")
 
 
 class Durability(Enum):
@@ -193,7 +196,8 @@ class Place:
             if self.is_local:
                 self.require_inside(folder)
                 with suppress(FileNotFoundError), os.scandir(self.child(folder)) as entries:
-                    return next((entry.name for entry in entries if entry.name.startswith(begins)), None)
+                    found = (entry.name for entry in entries if entry.name.startswith(begins))
+                    return next((name for name in found if not self.is_staged(name)), None)
                 return None
             for chunk in obstore.list(self._store(), prefix=folder, offset=f"{folder}/{begins}"):
                 for meta in chunk:
@@ -322,8 +326,15 @@ class Place:
             inside.require_folders(self.uri, location, (DATA, VERSIONS, DELETIONS, INDICES, TRANSACTIONS))
 
     def names(self, prefix: str) -> list[StoredObject]:
-        """The objects below a prefix that are not removed."""
-        return [o for o in self.objects(prefix) if not self.is_removed(o)]
+        """The objects below a prefix that are not removed. What is being put is not among them."""
+        return [o for o in self.objects(prefix) if not self.is_removed(o) and not self.is_staged(o.path)]
+
+    def is_staged(self, path: str) -> bool:
+        """Whether a file is the first half of a put on a disk: written beside its place, as `name#1`, and then moved to it.
+
+        A process that dies in between leaves it there.
+        """
+        return self.is_local and _STAGED.search(path) is not None
 
     def is_removed(self, found: StoredObject) -> bool:
         """Whether an object counts as absent."""

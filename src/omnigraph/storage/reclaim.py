@@ -28,6 +28,9 @@ waits as long as the oldest of them. Everything else a writer can build on is ma
 courtesy, for it rests on clocks. What does not: files that a writer is *about* to name are settled by a list and a fence
 (`doomed`), an old commit that is being tagged by the record of `reclaimed`. Both are written before the first file goes.
 
+**Two at once.** Of two reclaims that look at the same time, the record lets one settle what goes; the other begins anew. What
+one has settled the other goes by, so that it may help deleting it and never needs it.
+
 **All or nothing to know.** If a version that must stay cannot be opened, nothing is deleted at all: what it needs is unknown.
 
 **Order.** Record, list and fence first, then versions before the files they need. A reclaim that dies is finished by the next.
@@ -38,6 +41,8 @@ differently in a dry run, has a clock of its own, and leaves what a publisher th
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -46,16 +51,19 @@ from typing import Final
 
 from lance.dataset import Session
 
-from omnigraph.errors import GraphError, StorageError
+from omnigraph.errors import CleanupUnderWay, GraphError, NotFound, StorageError
 from omnigraph.storage import doomed
+from omnigraph.storage import leases as leases_
+from omnigraph.storage import reclaimed as reclaimed_
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.effects import Call
 from omnigraph.storage.files import Needs, folder_of, manifest_files, needs_of
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import GRACE, Lease, leases
 from omnigraph.storage.names import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS, attached_version
+from omnigraph.storage.naming import REFS, TAGS
 from omnigraph.storage.place import Place, StoredObject
-from omnigraph.storage.reclaimed import Position, Reclaimed, records, runs, write_record
+from omnigraph.storage.reclaimed import Ledger, Overtaken, Position, Reclaimed, forget_older, ledger, put_record, runs
 from omnigraph.storage.retention import Lineage, Policy, microseconds, pinned, read_lineage, retained
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.turns import Turns
@@ -63,6 +71,14 @@ from omnigraph.storage.turns import Turns
 TABLE_FOLDERS: Final = ("nodes", "edges")
 MANIFESTS: Final = "__manifest"
 PROBES: Final = "__probe"
+RECORDS: Final = (REFS, TAGS, leases_.FOLDER, reclaimed_.FOLDER, doomed.FOLDER)
+"""Folders of small objects."""
+
+ATTEMPTS: Final = 5
+"""How often a reclaim that meets another one begins anew."""
+
+PAUSE: Final = 0.2
+"""Most seconds before the second attempt; longer before each that follows."""
 
 _SWEPT: Final = frozenset({DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS})
 
@@ -198,6 +214,14 @@ class _Plan:
         return frozenset(sweep.path.rpartition("/")[2] for sweep in self.manifests if sweep.unnamed)
 
 
+class _Unopened(Exception):
+    """A version that must stay cannot be opened: it is missing, or another reclaim takes it at this moment."""
+
+    def __init__(self, error: StorageError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 def reclaim(
     store: GraphStore, *, keep: int | None, older_than: timedelta | None, grace: timedelta = GRACE, dry_run: bool = True
 ) -> ReclaimReport:
@@ -205,21 +229,54 @@ def reclaim(
 
     A commit goes if it is beyond the newest `keep` of its branch *and* was replaced longer than `older_than` ago; without a
     limit, history stays and only files that no commit refers to go.
+
+    Another reclaim may take what this one has just looked at. Then it looks again, and gives up after some time
+    (`CleanupUnderWay`). What cannot be opened twice, with nobody beside, is missing.
     """
     if not dry_run:
         store.require_writable()
+    policy = Policy(keep, older_than, grace)
+    unopened: str | None = None
+    for attempt in range(ATTEMPTS):
+        time.sleep(attempt * random.uniform(0, PAUSE))
+        found = ledger(store.place)
+        try:
+            return _reclaim(store, policy, found, dry_run)
+        except Overtaken:
+            unopened = None
+        except (NotFound, _Unopened) as missed:
+            error = missed if isinstance(missed, NotFound) else missed.error
+            if error.message == unopened and ledger(store.place).number == found.number:
+                raise _of_a_late_branch(store) or error from missed.__cause__
+            unopened = error.message
+    raise CleanupUnderWay(f"another cleanup of {store.place.uri} is under way")
+
+
+def _of_a_late_branch(store: GraphStore) -> CleanupUnderWay | None:
+    """What to say where a branch was made of a commit that was reclaimed: its maker is about to take it back, or has died."""
+    gone = reclaimed_.reclaimed(store.place)
+    for ref in (r for r in store.refs() if r.origin is not None):
+        state = store.manifest(ref).load()
+        if ref.origin is not None and not state.recent and gone.lacks(ref.origin, state.head.seq):
+            return CleanupUnderWay(
+                f"branch `{ref.branch}` is being made of a commit that another cleanup has reclaimed",
+                hint=f"Retry in a moment. If that does not end, whoever made it has died: delete branch `{ref.branch}`.",
+            )
+    return None
+
+
+def _reclaim(store: GraphStore, policy: Policy, found: Ledger, dry_run: bool) -> ReclaimReport:
     now = store.clock.now()
     held, ended = _leases(store.place, now)  # first of all: what begins later is younger than everything looked at
-    grace = max([grace, *(now - datetime.fromtimestamp(lease.since, UTC) for lease in held)])
-    policy = Policy(keep, older_than, grace)
-    before = records(store.place)
-    marks = _mark(store, policy, now, _folded(before.values()))
+    grace = max([policy.grace, *(now - datetime.fromtimestamp(lease.since, UTC) for lease in held)])
+    policy = replace(policy, grace=grace)
+    marks = _mark(store, policy, now, found)
     old = _Old((now - grace).timestamp(), doomed.lists(store.place))
     plan = _plan(store.place, marks, old)
     if not dry_run:
-        marks, plan = _settled(store, policy, now, before, marks, plan, old)
+        marks, plan = _settled(store, policy, now, found, marks, plan, old)
         _remove(store.place, [*plan.tables, *plan.manifests, plan.probes])
-        store.place.delete(ended, Call.RECLAIM)
+        store.place.delete([*ended, *_staged(store.place, old.young)], Call.RECLAIM)
         doomed.forget(store.place, (n for n in old.listed if n != max(old.listed) or plan.doomed()))
     return ReclaimReport(
         dry_run,
@@ -233,6 +290,12 @@ def reclaim(
     )
 
 
+def _staged(place: Place, young: float) -> list[str]:
+    """Halves of puts whose processes have died."""
+    stored = (o for folder in RECORDS for o in place.objects(folder))
+    return [o.path for o in stored if place.is_staged(o.path) and o.modified < young]
+
+
 def _leases(place: Place, now: datetime) -> tuple[list[Lease], list[str]]:
     """What is under way, and the leases of what is not any more."""
     found = leases(place)
@@ -243,25 +306,19 @@ def _leases(place: Place, now: datetime) -> tuple[list[Lease], list[str]]:
 # ── mark ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _mark(store: GraphStore, policy: Policy, now: datetime, gone: Reclaimed) -> _Marks:
+def _mark(store: GraphStore, policy: Policy, now: datetime, found: Ledger) -> _Marks:
     written: dict[str, float] = {}
     for entry in _of_datasets(store.place.objects(MANIFESTS)):
         name = entry.path.split("/")[1]
         written[name] = max(written.get(name, 0.0), entry.modified)
-    lineage = read_lineage(store, written, (now - policy.grace).timestamp())
+    gone = found.settled
+    lineage = read_lineage(store, written, (now - policy.grace).timestamp(), found.record.manifests)
     commits = retained(lineage, policy, now, gone)
     return _Marks(commits, _going(lineage, commits, gone), pinned(lineage, commits), lineage.leaving)
 
 
 def _going(lineage: Lineage, commits: frozenset[Position], gone: Reclaimed) -> frozenset[Position]:
     return frozenset(p for p in lineage.positions() - commits if not gone.holds(*p))
-
-
-def _folded(found: Iterable[Reclaimed]) -> Reclaimed:
-    together = Reclaimed()
-    for record in found:
-        together = together.together(record)
-    return together
 
 
 @dataclass(frozen=True)
@@ -278,24 +335,22 @@ class _Old:
 
 
 def _settled(
-    store: GraphStore, policy: Policy, now: datetime, before: Mapping[str, Reclaimed], marks: _Marks, plan: _Plan, old: _Old
+    store: GraphStore, policy: Policy, now: datetime, found: Ledger, marks: _Marks, plan: _Plan, old: _Old
 ) -> tuple[_Marks, _Plan]:
-    """Write down what goes, fence the branches, then look once more for what was named meanwhile: that stays."""
-    place, going = store.place, plan.doomed()
-    recorded = bool(marks.reclaimed or marks.leaving or len(before) > 1)
-    unnamed = plan.unnamed()
-    if not going and not recorded and not unnamed:
-        return marks, plan
-    stale = list(before) if recorded else []
-    announced = write_record(place, store.ids.next(), _record(now, policy, before.values(), marks)) if recorded else None
+    """Announce what goes, fence the branches, then look once more for what was named meanwhile: that stays. Settle the rest."""
+    place, going, unnamed = store.place, plan.doomed(), plan.unnamed()
+    newest, announces = found, bool(marks.reclaimed or marks.leaving)
+    if announces:
+        announced = Reclaimed(microseconds(now), runs(marks.reclaimed), tuple(sorted(marks.leaving)))
+        newest = put_record(place, found, replace(found.settled, announced=announced), Call.ANNOUNCE)
     number = doomed.announce(place, going, place.fence) if going or unnamed else 0
     if number:
         _fence(store, number, None if going else unnamed)
-    final = marks.together(_mark(store, policy, now, _folded(before.values())))
-    if announced is not None and (final.reclaimed, final.leaving) != (marks.reclaimed, marks.leaving):
-        write_record(place, store.ids.next(), _record(now, policy, before.values(), final))
-        stale.append(announced)
-    place.delete(stale)
+    final = marks.together(_mark(store, policy, now, found)) if announces or number else marks
+    settled = _record(now, found, final)
+    if announces or not found.is_alone or replace(settled, at=0) != replace(found.record, at=0):
+        newest = put_record(place, newest, settled)
+        forget_older(place, newest)
     if final != marks:
         plan = _plan(place, final, old).among(plan.everything())
     plan = plan.without(_named_meanwhile(place, plan))
@@ -324,12 +379,10 @@ def _fence(store: GraphStore, number: int, only: frozenset[str] | None) -> None:
             fenced.add(ref.incarnation)
 
 
-def _record(now: datetime, policy: Policy, before: Iterable[Reclaimed], marks: _Marks) -> Reclaimed:
-    """The record of this reclaim and of those before it. A manifest that is gone needs no record of its commits."""
-    since = microseconds(now - policy.grace)
-    leaving = {name for record in before if record.at >= since for name in record.manifests} | marks.leaving
-    positions = {p for record in before for p in record.positions()} | marks.reclaimed
-    return Reclaimed(microseconds(now), runs(p for p in positions if p[0] not in leaving), tuple(sorted(leaving)))
+def _record(now: datetime, found: Ledger, marks: _Marks) -> Reclaimed:
+    """What is gone after this reclaim and those before it. A manifest that goes needs no record of its commits."""
+    positions = {*found.settled.positions(), *marks.reclaimed}
+    return Reclaimed(microseconds(now), runs(p for p in positions if p[0] not in marks.leaving), tuple(sorted(marks.leaving)))
 
 
 # ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -365,9 +418,11 @@ def _needs(tables: Tables, location: str, states: Sequence[TableState], stored: 
         try:
             needs = needs_of(tables.open(TableState(location, location, pin, 0, 0)))
         except GraphError as error:
-            raise StorageError(
-                f"cannot reclaim: {location} at {pin} must stay and cannot be opened ({error.message}). Nothing was deleted.",
-                hint="`omnigraph verify` lists what is missing; delete the branch or tag that needs it, or restore the file.",
+            raise _Unopened(
+                StorageError(
+                    f"cannot reclaim: {location} at {pin} must stay and cannot be opened ({error.message}). Nothing was deleted.",
+                    hint="`omnigraph verify` lists what is missing; delete the branch or tag that needs it, or restore the file.",
+                )
             ) from error
         files.update(needs.files)
         folders.update(needs.folders)

@@ -114,9 +114,14 @@ class Lineage:
         return {(name, seq) for name, history in self.histories.items() for seq in history.commits}
 
 
-def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float) -> Lineage:
-    """The lineage of a stored graph. `stored` is every manifest there is, and when it was last written to."""
-    refs, tags = tuple(store.refs()), (*store.tags(), *_held(store))
+def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float, going: Collection[str] = ()) -> Lineage:
+    """The lineage of a stored graph. `stored` is every manifest there is, and when it was last written to.
+
+    Manifests that are `going` may be in pieces. A name for one was put too late: whoever put it takes it back, or has died.
+    """
+    found, named = store.refs(), [*store.tags(), *_held(store)]
+    refs, tags = tuple(r for r in found if not _going(r, going)), tuple(t for t in named if not _going(t.owner, going))
+    late = {name for owner in (*found, *(t.owner for t in named)) for name in _going(owner, going)}
     needed = {ref.incarnation: ref for owner in (*refs, *(t.owner for t in tags)) for ref in owner.ancestry()}
     histories = {ref.incarnation: read_history(store.manifest(ref), ref) for ref in needed.values()}
     others = [name for name in stored if name not in needed]
@@ -125,8 +130,12 @@ def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float) -
             histories[name] = read_history(store.manifest(Ref("", name)), Ref("", name))
         except GraphError:
             continue  # never finished: its maker died, or is still at it
-    lingering = frozenset(name for name in others if stored[name] >= young)
-    return Lineage(refs, tags, histories, lingering, frozenset(others) - lingering)
+    lingering = frozenset(name for name in others if stored[name] >= young and name not in going)
+    return Lineage(refs, tags, histories, lingering, (frozenset(others) - lingering) | late)
+
+
+def _going(ref: Ref, going: Collection[str]) -> list[str]:
+    return [r.incarnation for r in ref.ancestry() if r.incarnation in going]
 
 
 def _held(store: GraphStore) -> list[Tag]:

@@ -232,8 +232,8 @@ def _nameless(store: GraphStore, session: Session, known: Set[str], unread: bool
             state = Manifest(store.place, incarnation, session).load()
         except GraphError:  # half of one: somebody died while creating or removing it
             continue
-        if not state.is_first and not state.head.sealed:
-            branch = "" if not state.recent or isinstance(state.recent[-1], DamagedCommit) else state.recent[-1].branch
+        if state.recent and not state.head.sealed:  # one that was only fenced lost nothing: its maker took the name back
+            branch = "" if isinstance(state.recent[-1], DamagedCommit) else state.recent[-1].branch
             yield Problem(ProblemKind.RECORD, branch, "", path, f"no ref names it: the ref of branch `{branch}` is lost")
 
 
