@@ -11,7 +11,6 @@ from tests.engine.graphs import add, delete, make_graph, upsert
 from tests.engine.history.graphs import PEOPLE, calm, contents, kinds, names, people, put, told
 
 import omnigraph as og
-from omnigraph.engine.history.conflicts import Conflict
 from omnigraph.engine.history.merge import Merger
 from omnigraph.engine.reconcile import optimize
 from omnigraph.storage.lineage import Commit, OpClass
@@ -590,16 +589,3 @@ def test_people_is_what_the_tests_say(graph: og.Graph) -> None:
     assert len(contents(graph)) == sum(len(rows) for rows in PEOPLE.values())
     delete(graph, "Knows", ["k1"], "work")
     assert len(contents(graph, "work")) == 5
-
-
-def test_broken_rules_are_told_together_with_clashes(tmp_path: Path) -> None:
-    g = og.init(tmp_path / "g", schema="node P { k: String @key  a: I32?  email: String? @unique }")
-    g.mutate('query q() { insert P { k: "x", a: 1 } }')
-    g.branches.create("b")
-    g.mutate('query q() { update P set { a: 2 } where k = "x" insert P { k: "ours", email: "e" } }')
-    g.mutate('query q() { update P set { a: 3 } where k = "x" insert P { k: "theirs", email: "e" } }', branch="b")
-    wanted = {"divergent_update:node:P:x", "unique_violation:node:P:theirs:email"}
-    assert {c.key for c in g.merge("b", into="main", dry_run=True).conflicts} == wanted
-    with pytest.raises(og.MergeConflict) as caught:
-        g.merge("b", into="main")
-    assert {c.key for c in caught.value.conflicts if isinstance(c, Conflict)} == wanted
