@@ -34,6 +34,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from tests.engine import reference_search as search
 from tests.engine.answers import Answer, Near, Values
 from tests.engine.reference_graph import Data, Row, Thing, World
@@ -390,7 +391,7 @@ class _Evaluation:
             case lg.Nearest() | lg.Fusion():
                 return Near(value, 1e-4)
             case _:
-                return value
+                return _spelt(expression, value)
 
     def _key(self, key: lg.SortKey, values: Values, row: Row) -> Any:
         if isinstance(key.expression, lg.Column):
@@ -421,7 +422,7 @@ class _Evaluation:
             values = tuple(
                 self._aggregate(p.expression, members)
                 if isinstance(p.expression, lg.Aggregated)
-                else self.value(p.expression, members[0])
+                else _spelt(p.expression, self.value(p.expression, members[0]))
                 for p in self.query.projections
             )
             yield _Line(values, tuple(self._group_key(key, values, members) for key in keys), (), place)
@@ -450,9 +451,9 @@ class _Evaluation:
             case AggregateFunction.COUNT:
                 return len(given)
             case AggregateFunction.MIN:
-                return min(given, default=None)
+                return _spelt(argument, min(given, default=None))
             case AggregateFunction.MAX:
-                return max(given, default=None)
+                return _spelt(argument, max(given, default=None))
             case AggregateFunction.SUM | AggregateFunction.AVG:
                 if not given:
                     return None
@@ -470,6 +471,15 @@ def _with(row: Row, variable: str, thing: Thing) -> Row:
 
 def _is_single(expression: lg.Expression) -> bool:
     return isinstance(expression, lg.PropertyValue) and expression.type.scalar is Scalar.F32
+
+
+def _spelt(expression: lg.Expression, value: Any) -> Any:
+    """A value of F32 as it is written: 0.1, and not the double 0.10000000149011612."""
+    if value is None or not isinstance(expression, lg.PropertyValue) or expression.type.scalar not in (Scalar.F32, Scalar.VECTOR):
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(_spelt(expression, item) for item in value)
+    return float(str(np.float32(value)))
 
 
 def _close(left: float, right: float) -> bool:

@@ -184,7 +184,7 @@ class GraphStore:
 
     def branches(self) -> list[str]:
         """Names of the live branches, sorted. One listing."""
-        return _branch_names(self.place.names(REFS))
+        return sorted(name_in(ref.path) for ref in self.place.names(REFS))
 
     def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
         """A branch that starts where another branch is, or at a commit or tag. Costs the same whatever the size of the graph."""
@@ -595,7 +595,3 @@ class GraphStore:
 def _some(names: Sequence[str]) -> str:
     """Names for a message: a few, and how many there are."""
     return ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
-
-
-def _branch_names(refs: Iterable[StoredObject]) -> list[str]:
-    return sorted(name_in(ref.path) for ref in refs)
