@@ -142,8 +142,8 @@ TABLE: dict[str, Held | CannotArise] = {
         "storage/test_crash.py::test_a_timeout_after_the_swap_is_settled_even_when_others_have_committed_since",
     ),
     "derived_ref_missing_read_must_not_wedge": held(
-        "engine/test_kept_state.py::test_saved_state_is_never_needed",
-        "engine/test_kept_state.py::test_what_cannot_be_saved_is_told_and_fails_nothing",
+        "engine/test_saved.py::test_saved_state_is_never_needed",
+        "engine/test_saved.py::test_what_cannot_be_saved_is_told_and_fails_nothing",
     ),
     "lance_restore_loses_to_concurrent_append_via_orphaning": cannot_arise(
         "nothing is ever restored over a live table",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
@@ -58,7 +59,7 @@ def test_upkeep_by_tasks_is_upkeep(spark: SparkSession, tmp_path: Path) -> None:
     done = ogs.embed(there, spark=spark)
     assert (done.entities, done.properties[0].asked) == (119, 119)
     rows = there.query("query q() { match { $d: Doc } return { $d.text, $d.vec } }").rows
-    assert all(tuple(r["d.vec"]) == mock_vector(r["d.text"], 4) for r in rows)
+    assert all(np.array_equal(np.array(r["d.vec"], "f4"), np.array(mock_vector(r["d.text"], 4), "f4")) for r in rows)
     assert ogs.embed(there, spark=spark).properties[0].commit is None
 
     assert ogs.statistics(there, spark=spark) == statistics(there.view(), there.store.place, run=here)

@@ -269,8 +269,8 @@ def test_reclaim_waits_for_a_write_that_takes_hours(tmp_path: Path, monkeypatch:
         late = source.writer(schema, overwrite=False)
         part = late.write(iter([pa.record_batch({"name": ["late"]})]))
         monkeypatch.setattr(time, "time", lambda: started + 10 * hours)
-        with pytest.raises(og.ConflictError, match="its lease was lost"):
-            late.commit([part])
+        late.commit([part])  # its lease is over, but nobody cleaned up meanwhile: its files are there
+        assert graph.stats().types[0].rows == 2
 
 
 def test_a_second_session_of_the_same_process_is_told_too(spark: SparkSession, graph: og.Graph) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
+from moto.backends import get_backend
 from moto.moto_server import werkzeug_app
 from moto.server import ThreadedMotoServer
 
@@ -71,5 +72,6 @@ def server() -> Iterator[Server]:
         client.create_bucket(Bucket=BUCKET)
         yield running
     finally:
+        get_backend("s3").reset()  # servers of one process share what they hold
         moto.stop()
         werkzeug_app.DomainDispatcherApplication.__call__ = original  # type: ignore[method-assign]
