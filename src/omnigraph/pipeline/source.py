@@ -140,8 +140,9 @@ def hinted() -> Iterator[None]:
     try:
         yield
     except GraphError as error:
-        if error.hint and error.hint not in str(error):
-            error.args = (f"{error}\n{error.hint}",)
+        if error.hint and error.hint not in error.message:
+            error.message = f"{error.message}\n{error.hint}"
+            error.args = (error.message,)
         raise
 
 
