@@ -172,6 +172,7 @@ ELSEWHERE = {
     errors.QueryError: "a rule about the data",
     errors.BlobRefused: "a rule about the value: tests/engine/external",
     errors.StalledWrite: "tests/storage: a write that is repeated",
+    errors.CleanupUnderWay: "tests/storage: names that are given while another cleanup is under way",
     errors.SchemaBoundary: "tests/engine/history",
     errors.ChangeFeedGap: "tests/engine/history",
     errors.UnsupportedFormat: "tests/storage",

@@ -256,7 +256,14 @@ def _is_distributed(content: object) -> bool:
 
 
 def _is_frame(content: object) -> bool:
-    return isinstance(content, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(content, "__arrow_c_stream__")
+    if isinstance(content, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return True
+    return hasattr(content, "__arrow_c_stream__") and not _is_series(content)
+
+
+def _is_series(content: object) -> bool:
+    """Whether this is one column of pandas, which speaks Arrow's interface as a frame does, and is none."""
+    return type(content).__module__.partition(".")[0] == "pandas" and not hasattr(content, "columns")
 
 
 def _frame(type_: Type, content: Any) -> Input:
