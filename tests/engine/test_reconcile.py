@@ -12,8 +12,9 @@ from tests.engine.graphs import add, delete, make_graph, upsert
 import omnigraph as og
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine import reconcile
-from omnigraph.engine.reconcile import Reconciler, declared_indexes, needed, optimize
+from omnigraph.engine import index_specs, reconcile
+from omnigraph.engine.index_specs import declared_indexes
+from omnigraph.engine.reconcile import Reconciler, needed, optimize
 from omnigraph.engine.view import table_key
 from omnigraph.errors import UsageError
 from omnigraph.language import Source
@@ -70,8 +71,8 @@ def test_what_the_schema_declares() -> None:
 
 
 def test_few_vectors_need_no_index() -> None:
-    assert "vec" not in declared("Doc", reconcile.LEAST_VECTORS - 1)
-    assert "vec" in declared("Doc", reconcile.LEAST_VECTORS)
+    assert "vec" not in declared("Doc", index_specs.LEAST_VECTORS - 1)
+    assert "vec" in declared("Doc", index_specs.LEAST_VECTORS)
 
 
 def docs(first: int, count: int) -> list[dict[str, Any]]:
@@ -275,7 +276,7 @@ def test_it_runs_in_the_background_once_at_a_time(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("low_bound")
 def test_what_cannot_be_indexed_is_not_tried_over_and_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconcile, "LEAST_VECTORS", 1)
+    monkeypatch.setattr(index_specs, "LEAST_VECTORS", 1)
     graph = make_graph(
         tmp_path, "node Doc { slug: String @key vec: Vector(4)? @index }", {"Doc": [{"slug": str(n)} for n in range(50)]}
     )

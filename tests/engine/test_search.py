@@ -13,6 +13,7 @@ from tests.engine import reference_search as reference
 from tests.engine.graphs import add, delete, make_graph, upsert
 
 import omnigraph as og
+from omnigraph.engine import index_specs
 from omnigraph.engine.reconcile import optimize
 from omnigraph.engine.search import neighbours, text_column
 from omnigraph.engine.search.text_column import TextColumn, TextPin
@@ -228,9 +229,7 @@ def test_a_text_index_proposes_rows_when_the_text_does_not_fit(tmp_path: Path, m
 
 
 def test_a_vector_index_is_asked_when_the_vectors_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from omnigraph.engine import reconcile
-
-    monkeypatch.setattr(reconcile, "LEAST_VECTORS", 1)
+    monkeypatch.setattr(index_specs, "LEAST_VECTORS", 1)
     rng = random.Random(1)
     rows: list[Row] = [{"slug": f"d{n:04}", "vec": [reference.single(rng.gauss(0, 1)) for _ in range(4)]} for n in range(600)]
     graph = make_graph(tmp_path, SCHEMA, {"Doc": rows})

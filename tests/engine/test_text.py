@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lance.query import MatchQuery
 from tests.engine import reference_search as reference
 
-from omnigraph.engine.reconcile import _TEXT_OPTIONS
+from omnigraph.engine.index_specs import _TEXT_OPTIONS
 from omnigraph.engine.search.edits import Lexicon
 from omnigraph.engine.text import STOP_WORDS, analysed, folded, terms
 

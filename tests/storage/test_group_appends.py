@@ -15,12 +15,13 @@ from tests.storage.graphs import new_graph
 from omnigraph.errors import StorageError
 from omnigraph.storage.changes import Append, Delete, TableState, Upsert
 from omnigraph.storage.cut_versions import cut
+from omnigraph.storage.dataset_folders import DATA, DELETIONS
 from omnigraph.storage.deletions import read_deletions
 from omnigraph.storage.differences import read_parts, unlike
 from omnigraph.storage.files import files_of
 from omnigraph.storage.group_appends import Together, append_each, write_together
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
-from omnigraph.storage.names import DATA, DELETIONS, deletion_file, version_file
+from omnigraph.storage.names import deletion_file, version_file
 from omnigraph.storage.place import Durability, Place
 from omnigraph.storage.recent_rows import KEPT_ROWS
 from omnigraph.storage.rewrites import compact

@@ -28,24 +28,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _pace() -> type:
-    from omnigraph.embedding.paced import Pace
-
-    return Pace
-
-
-def _policy() -> type:
-    from omnigraph.engine.external.policy import ExternalBlobs
-
-    return ExternalBlobs
-
-
-def _graph() -> type:
-    from omnigraph.engine.graph import Graph
-
-    return Graph
-
-
 _engine_names: Final = a.one_of("auto", "local", "spark")
 
 
@@ -53,7 +35,7 @@ def _engine(name: str, value: object) -> object:
     return _engine_names(name, value) if isinstance(value, str) or not callable(value) else value
 
 
-graph: Final = a.instance(_graph, "an open graph")
+graph: Final = a.instance("omnigraph.engine.graph.Graph", "an open graph")
 
 CHECKS: Final[dict[str, a.Check]] = {
     "actor": a.actor,
@@ -83,7 +65,7 @@ CHECKS: Final[dict[str, a.Check]] = {
     "embedder": a.having("a provider with `model` and `embed`", "model", "embed"),
     "engine": _engine,
     "entity": a.text,
-    "external_blobs": a.instance(_policy, "an ExternalBlobs policy"),
+    "external_blobs": a.instance("omnigraph.engine.external.policy.ExternalBlobs", "an ExternalBlobs policy"),
     "from_": a.state,
     "graph": graph,
     "format": a.one_of("jsonl", "parquet"),
@@ -109,7 +91,7 @@ CHECKS: Final[dict[str, a.Check]] = {
     "older_than": a.span,
     "onto": a.branch,
     "ops": a.names,
-    "pace": a.instance(_pace, "a Pace"),
+    "pace": a.instance("omnigraph.embedding.paced.Pace", "a Pace"),
     "page_token": a.text,
     "params": a.mapping,
     "path": a.path,

@@ -15,9 +15,10 @@ import pyarrow as pa
 from omnigraph.catalog import logical as lg
 from omnigraph.engine.column import Array, Mask, Vec, concat, nulls
 from omnigraph.engine.compare import FEW_CHOICES, Operand, among, compare, one_of, set_of
-from omnigraph.engine.frame import TYPE_LOW, TYPE_SHIFT, Binding, EdgeBinding, Frame
+from omnigraph.engine.frame import TYPE_LOW, TYPE_SHIFT, Frame
 from omnigraph.engine.nodes import Located
 from omnigraph.engine.parameters import Value, require, temporal
+from omnigraph.engine.planning.bindings import Binding, EdgeBinding
 from omnigraph.errors import QueryError
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import PropertyType, Scalar

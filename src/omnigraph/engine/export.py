@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.spelling import spelt_column
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import whole
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean

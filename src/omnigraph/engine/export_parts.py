@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.export import exported_types, lines
 from omnigraph.engine.external.cells import blob_properties, held_bytes
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import whole
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.storage.place import Place

@@ -11,8 +11,6 @@ A frame may carry a *weight* per row: how many equal rows it stands for. Queries
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from omnigraph.engine.column import Array, Mask
@@ -25,9 +23,6 @@ TYPE_LOW = (1 << TYPE_SHIFT) - 1
 
 ROW = "#row"
 """The column that says which outer row an inner row belongs to."""
-
-RANK = "#rank"
-"""The column that holds the place of a row in a ranking."""
 
 
 class Frame:
@@ -77,20 +72,3 @@ def concat(frames: list[Frame]) -> Frame:
     if any(f.weight is not None for f in frames):
         weight = np.concatenate([np.ones(f.rows, np.int64) if f.weight is None else f.weight for f in frames])
     return Frame(sum(f.rows for f in frames), columns, weight)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeBinding:
-    """A variable that stands for nodes."""
-
-    types: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeBinding:
-    """A variable that stands for edges."""
-
-    edge: str
-
-
-Binding = NodeBinding | EdgeBinding

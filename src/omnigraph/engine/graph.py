@@ -145,7 +145,7 @@ class Graph(PastMethods, LookingMethods):
         self.external_blobs = external_blobs or ExternalBlobs.deny()
         """Which URIs may be given for Blobs."""
         self.reconciler = Reconciler(store)
-        self.workspace = Workspace(store, memory, save_from)
+        self.workspace = Workspace(store, memory, save_from, _reopened)
         self.past = Past(self.workspace, self.view, self._catalog)
         self.branches = Branches(self)
         self.tags = Tags(self)
@@ -560,6 +560,11 @@ class Graph(PastMethods, LookingMethods):
         self.view()  # a graph that is gone has nothing to give back
         age = duration(older_than) if isinstance(older_than, str) else older_than
         return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run)
+
+
+def _reopened(uri: str, options: dict[str, str], commit: str) -> View:
+    """The view of a commit in a process it was sent to."""
+    return open(uri, read_only=True, storage_options=options).past.view_at(commit)
 
 
 def _parts(plan: Plan, run: Run) -> Iterator[list[Vec]]:

@@ -19,12 +19,13 @@ from omnigraph.catalog.lower import HELPER
 from omnigraph.engine.column import Array, Vec
 from omnigraph.engine.column import concat as concat_vecs
 from omnigraph.engine.evaluate import Scope, vector
-from omnigraph.engine.frame import Binding, EdgeBinding, Frame, concat
+from omnigraph.engine.frame import Frame, concat
 from omnigraph.engine.grouping import codes_of, combined, groups_of
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.operators.aggregate import aggregate
 from omnigraph.engine.ordering import order, order_by, sort_key
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding, EdgeBinding
 from omnigraph.engine.planning.build import NAMELESS
 from omnigraph.engine.planning.render import expression_text
 from omnigraph.engine.run import Run

@@ -6,6 +6,7 @@ pinned tables that were read lately. A `View` belongs to one commit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
@@ -13,7 +14,7 @@ from omnigraph.engine.edges import Edges
 from omnigraph.engine.memory import Memory
 from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.numbering import Numbering
-from omnigraph.engine.saved import LEAST_ROWS, Saved
+from omnigraph.engine.saved import Saved
 from omnigraph.engine.stored import Ancestors, Stored
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 
@@ -28,11 +29,16 @@ def table_location(type_: NodeType | EdgeType) -> str:
     return f"{'nodes' if isinstance(type_, NodeType) else 'edges'}/{type_.type_id}-{type_.incarnation}"
 
 
+Reopened = Callable[[str, dict[str, str], str], "View"]
+
+
 class Workspace:
     """What an open graph remembers between queries. Safe from any thread."""
 
-    def __init__(self, store: GraphStore, budget: int, save_from: int | None = LEAST_ROWS) -> None:
+    def __init__(self, store: GraphStore, budget: int, save_from: int | None, reopened: Reopened) -> None:
         self.store = store
+        self.reopened = reopened
+        """A commit of a place that another process opens: what a view becomes that is sent there."""
         self.memory = Memory(budget)
         self.ancestors = Ancestors()
         self.saved = Saved(store.place, store.ref(MAIN).incarnation, read_only=store.read_only, least=save_from)
@@ -72,7 +78,7 @@ class View:
     def __reduce__(self) -> tuple[object, ...]:
         """In another process, the same commit of the place opened anew."""
         place = self.workspace.store.place
-        return _seen_again, (place.uri, dict(place.options), self.snapshot.commit)
+        return self.workspace.reopened, (place.uri, dict(place.options), self.snapshot.commit)
 
     def nodes(self, name: str) -> Nodes:
         """The nodes of a type."""
@@ -97,9 +103,3 @@ class View:
                     name, Edges(type_, stored, source, target, self.workspace.memory, self.workspace.saved)
                 )
         return found
-
-
-def _seen_again(uri: str, options: dict[str, str], commit: str) -> View:
-    from omnigraph.engine.graph import open as open_graph
-
-    return open_graph(uri, read_only=True, storage_options=options).past.view_at(commit)

@@ -20,7 +20,8 @@ from functools import cached_property
 from typing import Final
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.names import DELETIONS, DETACHED
+from omnigraph.storage.dataset_folders import DELETIONS
+from omnigraph.storage.names import DETACHED
 from omnigraph.storage.protobuf import data, fields, number
 
 _FOOTER: Final = struct.Struct("<QHH4s")

@@ -35,10 +35,10 @@ from typing import Final
 
 from omnigraph.errors import AlreadyExists, GraphError, NotFound, StalledWrite
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.dataset_folders import INDICES
 from omnigraph.storage.effects import Call
 from omnigraph.storage.files import Needs, folder_of, needs_of
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.names import INDICES
 from omnigraph.storage.place import Place
 from omnigraph.storage.records import decoded, encoded
 from omnigraph.storage.tables import Tables

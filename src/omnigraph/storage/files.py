@@ -24,8 +24,9 @@ from dataclasses import dataclass, field
 import lance
 from lance.dataset import Session
 
+from omnigraph.storage.dataset_folders import DATA, INDICES
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.names import DATA, INDICES, deletion_file, version_file
+from omnigraph.storage.names import deletion_file, version_file
 from omnigraph.storage.place import Place
 from omnigraph.storage.tables import Table
 

@@ -46,12 +46,13 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.errors import DamagedRecord, NotFound, StorageError
 from omnigraph.storage import format as formats
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.effects import Call
 from omnigraph.storage.filters import Comparison, Filter, compare, equal, one_of
 from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import LostRace, translated
 from omnigraph.storage.lineage import Commit, DamagedCommit
-from omnigraph.storage.names import DATA, VERSIONS, version_file
+from omnigraph.storage.names import version_file
 from omnigraph.storage.place import Place
 from omnigraph.storage.records import damaged, decoded, encoded
 

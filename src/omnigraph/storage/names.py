@@ -11,11 +11,7 @@ from typing import Final
 
 from lance.fragment import FragmentMetadata
 
-VERSIONS: Final = "_versions"
-DATA: Final = "data"
-DELETIONS: Final = "_deletions"
-INDICES: Final = "_indices"
-TRANSACTIONS: Final = "_transactions"
+from omnigraph.storage.dataset_folders import DELETIONS, VERSIONS
 
 DETACHED: Final = 1 << 63
 """The bit that versions on nobody's lineage have."""

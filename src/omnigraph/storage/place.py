@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import AlreadyExists, NotFound, StorageError, UsageError
 from omnigraph.storage import inside
+from omnigraph.storage.dataset_folders import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
 from omnigraph.storage.effects import Call, Effects
 from omnigraph.storage.environment import options_from
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.names import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
+from omnigraph.storage.locks import locked
 from omnigraph.storage.syncing import flush
-from omnigraph.storage.turns import locked
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -56,11 +56,12 @@ from omnigraph.storage import doomed
 from omnigraph.storage import leases as leases_
 from omnigraph.storage import reclaimed as reclaimed_
 from omnigraph.storage.changes import TableState
+from omnigraph.storage.dataset_folders import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
 from omnigraph.storage.effects import Call
 from omnigraph.storage.files import Needs, folder_of, manifest_files, needs_of
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import GRACE, Lease, leases
-from omnigraph.storage.names import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS, attached_version
+from omnigraph.storage.names import attached_version
 from omnigraph.storage.naming import REFS, TAGS
 from omnigraph.storage.place import Place, StoredObject
 from omnigraph.storage.reclaimed import Ledger, Overtaken, Position, Reclaimed, forget_older, ledger, put_record, runs

@@ -44,12 +44,12 @@ from lance.optimize import Compaction, CompactionTask
 from omnigraph.errors import NotFound
 from omnigraph.storage.changes import Applied, TableState
 from omnigraph.storage.checksums import StoredFile
+from omnigraph.storage.dataset_folders import DATA
 from omnigraph.storage.derived import outcome, own
 from omnigraph.storage.effects import Call
 from omnigraph.storage.fragments import from_texts, to_texts
 from omnigraph.storage.indexes import ABSORB_ROWS, IndexSpec, cover, key_indexes, scalar_indexes
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.names import DATA
 from omnigraph.storage.tables import STORAGE_VERSION, Table, Tables, unchanged
 from omnigraph.storage.work import PinnedTable, Run
 

@@ -21,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.changes import Overwrite, TableState, WrittenRows
+from omnigraph.storage.dataset_folders import DATA
 from omnigraph.storage.deletions import Positions, read_deletions
 from omnigraph.storage.filters import Filter, is_null, one_of
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.names import DATA, deletion_file
+from omnigraph.storage.names import deletion_file
 from omnigraph.storage.tables import LOOKUP_BATCH, Table
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]

@@ -46,12 +46,13 @@ from omnigraph.storage.changes import (
     WrittenRows,
 )
 from omnigraph.storage.checksums import StoredFile, stored_files
+from omnigraph.storage.dataset_folders import DATA
 from omnigraph.storage.effects import Call
 from omnigraph.storage.filters import Filter, one_of, text_of
 from omnigraph.storage.forks import use
 from omnigraph.storage.fragments import plain
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.names import DATA, deletion_file, version_file
+from omnigraph.storage.names import deletion_file, version_file
 from omnigraph.storage.place import Place
 from omnigraph.storage.recent_rows import RecentRows, is_small
 

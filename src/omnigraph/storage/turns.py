@@ -26,11 +26,9 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
-from omnigraph.errors import StorageError
-from omnigraph.storage.names import DATA, TRANSACTIONS, VERSIONS
+from omnigraph.storage.dataset_folders import DATA, TRANSACTIONS, VERSIONS
 
 try:
     import fcntl
@@ -96,19 +94,6 @@ class Turns:
         if self._held is not None:
             os.close(self._held)
             self._held = None
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which must be had: for what is wrong when two do it at once. Held for a moment only."""
-    if fcntl is None:
-        raise StorageError(f"{folder} cannot be locked on this system", hint="Keep the graph on an object store.")
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int, published: str, begun: float) -> None:

@@ -35,12 +35,12 @@ from lance.dataset import Session
 from omnigraph.errors import DamagedRecord, GraphError
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.checksums import StoredFile
+from omnigraph.storage.dataset_folders import VERSIONS
 from omnigraph.storage.files import folder_of, needs_of
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import leases
 from omnigraph.storage.lineage import DamagedCommit
 from omnigraph.storage.manifest import Manifest
-from omnigraph.storage.names import VERSIONS
 from omnigraph.storage.place import Place
 from omnigraph.storage.reclaim import TABLE_FOLDERS
 from omnigraph.storage.reclaimed import Reclaimed, reclaimed

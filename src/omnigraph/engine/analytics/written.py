@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.analytics.algorithms import Algorithm
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.view import View, Workspace
-from omnigraph.engine.write.changeset import ChangeSet, whole
+from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.fill import fill
 from omnigraph.errors import UsageError

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.chunked import among, whole
 from omnigraph.engine.history.conflicts import (
     Choice,
     Conflict,
@@ -41,7 +42,7 @@ from omnigraph.engine.history.deltas import DIRECT_ROWS, Deltas, aligned, types_
 from omnigraph.engine.history.row_delta import DELETE, RawRow, RowDelta, no_images, raw_rows, table_of
 from omnigraph.engine.history.three_way import Clash, decide
 from omnigraph.engine.view import View, table_key
-from omnigraph.engine.write.changeset import ChangeSet, Delta, among, no_rows, whole
+from omnigraph.engine.write.changeset import ChangeSet, Delta, no_rows
 from omnigraph.engine.write.committed import rows_where
 from omnigraph.engine.write.validate import violations
 from omnigraph.engine.write.violations import Violation

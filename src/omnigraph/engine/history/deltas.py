@@ -27,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.chunked import among, whole
 from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
 from omnigraph.engine.view import View, Workspace, table_key
-from omnigraph.engine.write.changeset import among, whole
 from omnigraph.errors import HistoryReclaimed
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.commit_log import CommitLog

@@ -23,9 +23,9 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
+from omnigraph.engine.chunked import among, whole
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.history.equality import differing
-from omnigraph.engine.write.changeset import among, whole
 
 INSERT: Final = 0
 UPDATE: Final = 1

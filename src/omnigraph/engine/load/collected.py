@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.column import Mask
 from omnigraph.engine.hashing import all_differ
 from omnigraph.engine.load.types import Rows, Type, key_of
 from omnigraph.engine.numbering import Numbers
-from omnigraph.engine.write.changeset import Delta, whole
+from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.violations import Violation
 from omnigraph.storage.changes import NO_ROWS, WrittenRows
 

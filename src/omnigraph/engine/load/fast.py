@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.load.columns import UNCERTAIN, Unsure, from_json, is_huge
 from omnigraph.engine.load.identity import ids_from_keys
 from omnigraph.engine.load.types import Type, Types
-from omnigraph.engine.write.changeset import whole
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import PropertyType, Scalar
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.load.collected import Mode, Places, duplicates, kept
 from omnigraph.engine.load.portions import Lines, OfType, PackedPlaces, Placed, Work, joined
@@ -25,7 +26,7 @@ from omnigraph.engine.load.questions import Ask, Form, Question, Values, in_text
 from omnigraph.engine.load.types import Type, is_node, label
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import ChangeSet, Delta, whole
+from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.committed import rows_where
 from omnigraph.engine.write.rules.unique import groups_of
 from omnigraph.engine.write.validate import set_violations

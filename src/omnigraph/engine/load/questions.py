@@ -30,9 +30,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.hashing import all_differ, hashes
 from omnigraph.engine.numbering import Numbers
-from omnigraph.engine.write.changeset import whole
 from omnigraph.storage.rows import pieces, scan_images
 from omnigraph.storage.work import PinnedTable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from omnigraph.engine.frame import Binding, Frame
+from omnigraph.engine.frame import Frame
 from omnigraph.engine.operators.blocks import optional, without
 from omnigraph.engine.operators.expand import close, exists, expand, reach
 from omnigraph.engine.operators.filter import filter_rows
@@ -12,6 +12,7 @@ from omnigraph.engine.operators.merge import merge
 from omnigraph.engine.operators.scan import lookup, scan, scan_edges
 from omnigraph.engine.operators.walks import count_walks
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.run import Run
 
 _START = Frame(1, {})

@@ -17,12 +17,13 @@ from omnigraph.catalog import logical as lg
 from omnigraph.engine.column import Array, Vec
 from omnigraph.engine.column import concat as concat_vecs
 from omnigraph.engine.evaluate import Scope, vector
-from omnigraph.engine.frame import Binding, Frame, NodeBinding, concat
+from omnigraph.engine.frame import Frame, concat
 from omnigraph.engine.grouping import Codes, Groups, codes_of, combined, groups_of
 from omnigraph.engine.numbering import distinct_count, each_once
 from omnigraph.engine.operators.sums import exact_sums, sums_of, whole_sums
 from omnigraph.engine.ordering import sort_key
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding, NodeBinding
 from omnigraph.engine.run import Run
 from omnigraph.language.gq.tree import AggregateFunction as Fn
 from omnigraph.model.arrow import arrow_type

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from omnigraph.engine.frame import ROW, Binding, Frame
+from omnigraph.engine.frame import ROW, Frame
 from omnigraph.engine.operators.merge import merge_frame
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.run import Run
 
 RunSteps = Callable[[tuple[st.Step, ...], Run, dict[str, Binding], Frame], Iterator[Frame]]

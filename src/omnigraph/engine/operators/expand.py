@@ -17,10 +17,11 @@ from omnigraph.engine.adjacency import Adjacency, build
 from omnigraph.engine.budget import PIECE_ROWS
 from omnigraph.engine.column import Array, Mask
 from omnigraph.engine.evaluate import Scope, holds
-from omnigraph.engine.frame import Binding, Frame
+from omnigraph.engine.frame import Frame
 from omnigraph.engine.numbering import Numbers, distinct_count, each_once, has_nobody
 from omnigraph.engine.operators.merge import merge_numbers
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.run import Run, Traversal
 from omnigraph.engine.walk import walk, walk_from_one
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.engine.evaluate import Scope, holds
-from omnigraph.engine.frame import Binding, Frame
+from omnigraph.engine.frame import Frame
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.run import Run
 
 

@@ -14,12 +14,13 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.column import Array, Vec
 from omnigraph.engine.evaluate import Scope, constant, holds
-from omnigraph.engine.frame import TYPE_SHIFT, Binding, Frame, NodeBinding
+from omnigraph.engine.frame import TYPE_SHIFT, Frame
 from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.operators.pushdown import selective_filter
 from omnigraph.engine.parameters import Value
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding, NodeBinding
 from omnigraph.engine.run import Run
 from omnigraph.errors import KeyValueError
 

@@ -15,9 +15,10 @@ import numpy as np
 from omnigraph.engine import cost
 from omnigraph.engine.column import Array
 from omnigraph.engine.evaluate import Scope, holds
-from omnigraph.engine.frame import Binding, Frame
+from omnigraph.engine.frame import Frame
 from omnigraph.engine.operators.expand import stepper
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.run import Run, Traversal
 
 

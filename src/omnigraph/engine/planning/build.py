@@ -9,8 +9,8 @@ from dataclasses import replace
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog import lower as lw
 from omnigraph.catalog.catalog import Catalog
-from omnigraph.engine.frame import RANK, Binding, EdgeBinding, NodeBinding
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import RANK, Binding, EdgeBinding, NodeBinding
 
 ANONYMOUS = "_"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.logical import HopDirection
-from omnigraph.engine.frame import Binding
+from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.planning.render import condition_text, expression_text
 
 _ARROWS = {HopDirection.OUT: ("-", "->"), HopDirection.IN: ("<-", "-"), HopDirection.BOTH: ("<-", "->")}

@@ -28,10 +28,11 @@ from omnigraph.engine.budget import Budget
 from omnigraph.engine.column import Array, Mask, Vec
 from omnigraph.engine.compare import Operand
 from omnigraph.engine.evaluate import Scope, constant, value
-from omnigraph.engine.frame import TYPE_LOW, TYPE_SHIFT, Binding, Frame, NodeBinding
+from omnigraph.engine.frame import TYPE_LOW, TYPE_SHIFT, Frame
 from omnigraph.engine.nodes import Nodes
 from omnigraph.engine.numbering import Numbers
 from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding, NodeBinding
 from omnigraph.engine.search.edits import Lexicon
 from omnigraph.engine.search.neighbours import nearest_nodes
 from omnigraph.engine.search.places import ordered, positions_in

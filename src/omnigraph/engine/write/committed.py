@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.column import Mask
 from omnigraph.engine.stored import Stored
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import whole
 from omnigraph.storage.filters import one_of
 from omnigraph.storage.tables import Table
 

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.shape import Unique
+from omnigraph.engine.chunked import whole
 from omnigraph.engine.column import Mask, to_mask
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import Delta, whole
+from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.rules import values
 from omnigraph.engine.write.violations import refuse

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType
+from omnigraph.engine.chunked import among, whole
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import ChangeSet, Delta, among, whole
+from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique
 from omnigraph.engine.write.validate import set_violations

@@ -21,7 +21,7 @@ from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.catalog import EdgeType, NodeType, Property
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.migration.steps import AddProperty, DropMode, DropProperty, MigrationPlan, RequireProperty
-from omnigraph.engine.reconcile import declared_indexes
+from omnigraph.engine.index_specs import declared_indexes
 from omnigraph.errors import UsageError
 from omnigraph.model.conversions import Misfit, convert
 from omnigraph.storage.changes import Applied, TableState

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.chunked import among, together, whole
 from omnigraph.engine.view import View
-from omnigraph.engine.write.changeset import ChangeSet, Delta, among, together, whole
+from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.committed import existing, rows_where, stored_of
 from omnigraph.engine.write.violations import Violation
 

@@ -1,0 +1,25 @@
+"""What the variables of a query stand for, and the columns that are no variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RANK = "#rank"
+"""The column that holds the place of a row in a ranking."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBinding:
+    """A variable that stands for nodes."""
+
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeBinding:
+    """A variable that stands for edges."""
+
+    edge: str
+
+
+Binding = NodeBinding | EdgeBinding
