@@ -25,7 +25,8 @@ BESIDE = 64_000_000
 DEEP = {"300 variables": 400_000_000, "300 anonymous ends": 400_000_000}
 """Patterns of hundreds of clauses take more beside it: every clause has a few rows under way, and their columns are not counted."""
 LATE = 0.35
-"""Seconds a query may take longer, by the clock of the process or by that on the wall: other processes want their turn, too."""
+"""Seconds a query may take longer, by the clock of the process or by that on the wall: other processes want their turn, too.
+On a slower machine it is as much longer as a fixed piece of work takes there (`hostile.slowness`)."""
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured by /proc")
 
@@ -55,7 +56,7 @@ def test_hostile_queries_stay_within_their_limits(folder: Path, seconds: str, me
     for name, found in outcomes(folder, seconds, memory).items():
         if found["outcome"].startswith("raw"):
             wrong.append(f"{name}: {found['outcome']}")
-        if min(found["wall"], found["cpu"]) > SECONDS + LATE:
+        if min(found["wall"], found["cpu"]) > SECONDS + LATE * found["slowness"]:
             wrong.append(f"{name}: {found['wall']:.2f} s ({found['cpu']:.2f} s of work): {found['outcome']}")
         if memory != "-" and found["growth"] > MEMORY + DEEP.get(name, BESIDE):
             wrong.append(f"{name}: grew by {found['growth'] / 1e6:.0f} MB: {found['outcome']}")
@@ -66,7 +67,7 @@ def test_hostile_queries_stay_within_their_limits(folder: Path, seconds: str, me
 def test_the_operator_that_grew_is_named(folder: Path, name: str) -> None:
     graph = omnigraph.open(folder)
     params = {"l": [f"text {number}" for number in range(hostile.MANY)]} if name == "one of many" else None
-    with pytest.raises(ResourceLimit, match=r"needs \d+ MB, the query may use 5 MB"):
+    with pytest.raises(ResourceLimit, match=r"needs \d+(\.\d+)? MB, the query may use 5 MB"):
         graph.query(hostile.QUERIES[name], params, memory_limit=5_000_000)
 
 
@@ -139,7 +140,7 @@ def test_a_long_step_is_left_behind_when_time_is_up() -> None:
     [
         (100, 4_000, "needs 4 kB, the query may use 100 bytes"),
         (200_000, 1_400_000, "needs 1 MB, the query may use 200 kB"),
-        (10_000_000, 10_400_000, "needs 10.4 MB, the query may use 10.0 MB"),
+        (10_000_000, 10_400_000, "needs 10.4 MB, the query may use 10 MB"),
         (10_000_000, 10_000_001, "needs 10,000,001 bytes, the query may use 10,000,000 bytes"),
         (2_000_000_000, 35_000_000_000, "needs 35 GB, the query may use 2 GB"),
     ],

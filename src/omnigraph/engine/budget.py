@@ -117,7 +117,7 @@ class Budget:
 
 def _sizes(needed: int, allowed: int) -> tuple[str, str]:
     """Two sizes as people write them, the first being larger, with as many digits as it takes to see that."""
-    for digits in (0, 1, 2):
+    for digits in range(4):
         found = _size(needed, digits), _size(allowed, digits)
         if found[0] != found[1]:
             return found
@@ -127,5 +127,6 @@ def _sizes(needed: int, allowed: int) -> tuple[str, str]:
 def _size(nbytes: int, digits: int) -> str:
     for unit, name in _UNITS:
         if nbytes >= unit:
-            return f"{nbytes / unit:,.{digits}f} {name}"
+            figure = f"{nbytes / unit:,.{digits}f}"
+            return f"{figure.rstrip('0').rstrip('.') if digits else figure} {name}"
     return f"{nbytes:,} bytes"

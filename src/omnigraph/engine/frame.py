@@ -11,6 +11,8 @@ A frame may carry a *weight* per row: how many equal rows it stands for. Queries
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from omnigraph.engine.column import Array, Mask
@@ -23,6 +25,8 @@ TYPE_LOW = (1 << TYPE_SHIFT) - 1
 
 ROW = "#row"
 """The column that says which outer row an inner row belongs to."""
+
+_COPIED_BYTES = 1 << 23
 
 
 class Frame:
@@ -63,12 +67,29 @@ class Frame:
         return Frame(self.rows, {name: self.columns[name] for name in names if name in self.columns}, self.weight)
 
 
-def concat(frames: list[Frame]) -> Frame:
-    """Frames with the same columns, one after the other."""
+def concat(frames: list[Frame], look: Callable[[], None] = lambda: None) -> Frame:
+    """Frames with the same columns, one after the other. `look` is called between copies, to look at the clock."""
     if len(frames) == 1:
         return frames[0]
-    columns = {name: np.concatenate([f.columns[name] for f in frames]) for name in frames[0].columns}
+    columns = {name: _copied([f.columns[name] for f in frames], look) for name in frames[0].columns}
     weight = None
     if any(f.weight is not None for f in frames):
-        weight = np.concatenate([np.ones(f.rows, np.int64) if f.weight is None else f.weight for f in frames])
+        weight = _copied([np.ones(f.rows, np.int64) if f.weight is None else f.weight for f in frames], look)
     return Frame(sum(f.rows for f in frames), columns, weight)
+
+
+def _copied(parts: list[Array], look: Callable[[], None]) -> Array:
+    """Arrays one after the other, a few megabytes between two looks: memory that is new takes its time."""
+    look()
+    if sum(part.nbytes for part in parts) <= _COPIED_BYTES:
+        return np.concatenate(parts)
+    whole = np.empty(sum(map(len, parts)), np.result_type(*parts))
+    place = copied = 0
+    for part in parts:
+        whole[place : place + len(part)] = part
+        place += len(part)
+        copied += part.nbytes
+        if copied > _COPIED_BYTES:
+            look()
+            copied = 0
+    return whole

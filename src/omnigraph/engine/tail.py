@@ -32,6 +32,9 @@ from omnigraph.engine.run import Run
 from omnigraph.errors import QueryError
 from omnigraph.language.gq.tree import Direction
 
+_TOGETHER = 1 << 19
+"""Distinct rows of several frames that are merged at once."""
+
 
 def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Vec]]:
     """The result in parts, each a list of columns."""
@@ -42,10 +45,9 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
         columns = aggregate(tail, frames, run, plan.bindings)
         yield _ordered_columns(tail, _once(columns, run) if tail.distinct else columns, run)
     elif tail.distinct:
-        whole = _whole(frames, run, plan)
         if tail.arms:
-            whole = _ranked(plan, whole, run)
-        yield _ordered_columns(tail, _once(_in_one(_pieces(tail, whole, run, plan.bindings), run), run), run)
+            frames = iter([_ranked(plan, _whole(frames, run, plan), run)])
+        yield _ordered_columns(tail, _distinct(plan, frames, run), run)
     elif tail.order or tail.arms:
         whole = _whole(frames, run, plan)
         if tail.arms:
@@ -53,7 +55,8 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
             stop = chosen.rows if tail.limit is None else min(chosen.rows, tail.offset + tail.limit)
             chosen = chosen.slice(min(tail.offset, stop), stop)
         else:
-            chosen = whole.take(_sorted(plan, whole, run))
+            rows = _sorted(plan, whole, run)
+            chosen = run.budget.aside(lambda: whole.take(rows), len(rows), "ordering")
         yield from _pieces(tail, chosen, run, plan.bindings)
     else:
         yield from _streamed(plan, frames, run)
@@ -66,7 +69,7 @@ def collected(plan: st.Plan, frames: Iterator[Frame], run: Run) -> list[list[Vec
     parts: list[list[Vec]] = []
     for part in finish(plan, frames, run):
         run.budget.check("collecting the result")
-        run.budget.keep(sum(vec.nbytes for vec in part), "collecting the result")
+        run.budget.keep(_nbytes(part), "collecting the result")
         parts.append(part)
     return parts
 
@@ -79,13 +82,40 @@ def _pieces(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding])
         yield _projected(tail, frame if frame.rows <= most else frame.slice(start, start + most), run, bindings)
 
 
-def _in_one(parts: Iterator[list[Vec]], run: Run) -> list[Vec]:
-    """Parts of a result as one."""
-    found: list[list[Vec]] = []
-    for part in parts:
-        run.budget.keep(2 * sum(vec.nbytes for vec in part) if run.budget.limited else 0, "returning rows")
-        found.append(part)
-    return found[0] if len(found) == 1 else [concat_vecs([part[i] for part in found]) for i in range(len(found[0]))]
+def _distinct(plan: st.Plan, frames: Iterator[Frame], run: Run) -> list[Vec]:
+    """Each row of the result once. What is found is merged as it comes, so that repeated rows do not pile up."""
+    parts: list[list[Vec]] = []
+    waiting = 0
+    for frame in frames:
+        for piece in _pieces(plan.tail, frame, run, plan.bindings):
+            parts.append(_once(piece, run))
+            run.budget.keep(_nbytes(parts[-1]), "finding distinct rows")
+            waiting += len(parts[-1][0]) if len(parts) > 1 else 0
+            if waiting >= max(_TOGETHER, len(parts[0][0])):  # so that no row is merged more than a few times
+                parts, waiting = [_distinct_together(parts, run)], 0
+    if not parts:
+        return _projected(plan.tail, _whole(iter(()), run, plan), run, plan.bindings)
+    return _distinct_together(parts, run)
+
+
+def _distinct_together(parts: list[list[Vec]], run: Run) -> list[Vec]:
+    """Parts in which each row stands once as one in which it does."""
+    if len(parts) == 1:
+        return parts[0]
+    before = sum(map(_nbytes, parts))
+    run.budget.hold(before, "finding distinct rows")
+    rows = sum(len(part[0]) for part in parts)
+    columns = []
+    for place in range(len(parts[0])):
+        pieces = [part[place] for part in parts]
+        columns.append(run.budget.aside(partial(concat_vecs, pieces), rows, "finding distinct rows"))
+    found = _once(columns, run)
+    run.budget.release(before - _nbytes(found))
+    return found
+
+
+def _nbytes(columns: list[Vec]) -> int:
+    return sum(vec.nbytes for vec in columns)
 
 
 def _once(columns: list[Vec], run: Run) -> list[Vec]:
@@ -94,10 +124,12 @@ def _once(columns: list[Vec], run: Run) -> list[Vec]:
     if not rows:
         return columns
     run.budget.hold(rows * 8 * (2 * len(columns) + 4), "finding distinct rows")
-    first = run.budget.aside(
-        lambda: groups_of(combined([codes_of(c) for c in columns])).first, rows * len(columns), "finding distinct rows"
-    )
-    return [c.take(first) for c in columns]
+
+    def found() -> list[Vec]:
+        first = groups_of(combined([codes_of(c) for c in columns])).first
+        return columns if len(first) == rows else [c.take(first, complete=True) for c in columns]
+
+    return run.budget.aside(found, rows * len(columns), "finding distinct rows")
 
 
 def _whole(frames: Iterator[Frame], run: Run, plan: st.Plan) -> Frame:
@@ -107,7 +139,7 @@ def _whole(frames: Iterator[Frame], run: Run, plan: st.Plan) -> Frame:
         run.budget.keep(frame.nbytes * 2, "collecting rows to order them")
         parts.append(frame)
     if parts:
-        whole = concat(parts)
+        whole = concat(parts, lambda: run.budget.check("collecting rows to order them"))
         run.budget.release(whole.nbytes)
         return whole
     return Frame(0, {name: np.empty(0, np.int64) for name in (*plan.bindings, *(a.column for a in plan.tail.arms))})
@@ -140,10 +172,17 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
 
 def _projected(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding]) -> list[Vec]:
     scope = Scope(run, frame, bindings)
-    if not tail.names_columns:
-        return [vector(p.expression, scope) for p in tail.projections]
-    by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
-    return [vector(_meant(p.expression, by_alias), scope) for p in tail.projections]
+    wanted = [p.expression for p in tail.projections]
+    if tail.names_columns:
+        by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
+        wanted = [_meant(expression, by_alias) for expression in wanted]
+    if not run.budget.limited:
+        return [vector(expression, scope) for expression in wanted]
+    found = []
+    for expression in wanted:
+        run.budget.check("returning rows")
+        found.append(vector(expression, scope))
+    return found
 
 
 def _meant(expression: lg.Expression, by_alias: dict[str, lg.Expression]) -> lg.Expression:
@@ -194,7 +233,7 @@ def _column(expression: lg.Expression, scope: Scope) -> Vec:
         part = vector(expression, Scope(scope.run, scope.frame.slice(start, start + most), scope.bindings))
         budget.keep(part.nbytes * 2, "ordering")
         parts.append(part)
-    return concat_vecs(parts)
+    return budget.aside(lambda: concat_vecs(parts), scope.rows, "ordering")
 
 
 def tie_breakers(frame: Frame, run: Run, bindings: dict[str, Binding]) -> Sequence[Array]:
@@ -213,7 +252,7 @@ def _ordered_columns(tail: st.Tail, columns: list[Vec], run: Run) -> list[Vec]:
     keys = [(columns[_result_column(tail, k.expression)], k.direction is Direction.DESC) for k in tail.order]
     run.budget.hold(rows * 8 * (len(columns) + 2 * len(keys) + 2), "ordering")
     found = run.budget.aside(lambda: order_by(keys, lambda chosen: [chosen], stop), rows, "ordering")[tail.offset :]
-    return [c.take(found) for c in columns]
+    return run.budget.aside(lambda: [c.take(found, complete=True) for c in columns], rows * len(columns), "ordering")
 
 
 def _result_column(tail: st.Tail, expression: lg.Expression) -> int:

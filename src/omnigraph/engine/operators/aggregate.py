@@ -53,7 +53,7 @@ def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[s
             run.budget.check("grouping")
             run.budget.keep(frame.nbytes * 3, "grouping")
             collected.append(frame)
-        frames = iter([concat(collected)] if collected else [])
+        frames = iter([concat(collected, lambda: run.budget.check("grouping"))] if collected else [])
     partials: list[_Partial] = []
     width = 2 * len(keys) + len(wanted) + 2
     for frame in frames:
@@ -102,7 +102,11 @@ def _partial(
     else:
         groups = Groups(np.zeros(frame.rows, np.int64), np.zeros(1, np.int64))
         values, identities = [], []
-    return _Partial(values, identities, groups.count, [_state(a, scope, groups) for a in wanted])
+    states = []
+    for aggregated in wanted:
+        run.budget.check("grouping")
+        states.append(_state(aggregated, scope, groups))
+    return _Partial(values, identities, groups.count, states)
 
 
 def _identity(key: lg.Expression, value: Vec, scope: Scope) -> Vec:

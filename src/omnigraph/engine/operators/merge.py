@@ -47,7 +47,7 @@ def _together(parts: list[Frame], run: Run) -> Frame:
     if len(parts) == 1:
         return parts[0]
     run.budget.hold(3 * sum(part.nbytes for part in parts), "merging equal rows")
-    both = concat(parts)
+    both = concat(parts, lambda: run.budget.check("merging equal rows"))
     return run.budget.aside(lambda: merge_frame(both), both.rows, "merging equal rows")
 
 
