@@ -25,6 +25,7 @@ from tests.storage.simulated import Content, Made, Model, Prepared, Wanted
 
 from omnigraph.errors import (
     AlreadyExists,
+    CleanupUnderWay,
     GraphError,
     HistoryReclaimed,
     NotFound,
@@ -349,13 +350,14 @@ class History:
         outcome = self._do(
             number, f"creates branch {name} at {at}", self._trouble(), lambda store: store.create_branch(name, at=at)
         )
-        if isinstance(outcome.error, HistoryReclaimed):
+        if isinstance(outcome.error, HistoryReclaimed | CleanupUnderWay):
             assert start in self.model.perhaps_gone
+            assert _stays(outcome) is False
             return
         assert isinstance(outcome.error, AlreadyExists) == (name in self.model.branches) or isinstance(
             outcome.error, StorageError
         )
-        if Call.PUT_NEW in outcome.calls:
+        if _stays(outcome):
             self.model.create_branch(name, start)
 
     def _by_age(self, commits: set[str]) -> list[str]:
@@ -379,12 +381,13 @@ class History:
         number, name = self.random.randrange(2), self.random.choice(["v1", "v2"])
         commit = self.random.choice(self._by_age(self.model.reachable()))
         outcome = self._do(number, f"tags {commit} as {name}", self._trouble(), lambda store: store.create_tag(name, commit))
-        if isinstance(outcome.error, HistoryReclaimed):
+        if isinstance(outcome.error, HistoryReclaimed | CleanupUnderWay):
             assert commit in self.model.perhaps_gone
+            assert _stays(outcome) is False
             return
         if not isinstance(outcome.error, Died | StorageError):
             assert isinstance(outcome.error, AlreadyExists) == (name in self.model.tags)
-        if Call.PUT_NEW in outcome.calls:
+        if _stays(outcome):
             self.model.tags[name] = commit
 
     def delete_tag(self) -> None:
@@ -455,6 +458,11 @@ class History:
 
     def _some(self, count: int) -> list[str]:
         return self.random.sample(list(self.model.commits), min(count, len(self.model.commits)))
+
+
+def _stays(outcome: Outcome[Result]) -> bool:
+    """Whether a name was put, and not taken back."""
+    return Call.PUT_NEW in outcome.calls and Call.DELETE not in outcome.calls
 
 
 def _change(wanted: Wanted, written: WrittenRows) -> Change:

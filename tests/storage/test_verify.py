@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.storage.graphs import PEOPLE, THINGS, delete, insert, new_graph, overwrite, upsert
 
+from omnigraph.errors import DamagedRecord, NotFound
 from omnigraph.storage.effects import Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
@@ -208,6 +209,32 @@ def test_tables_beside_the_damaged_one_are_not_blamed(store: GraphStore) -> None
     current_data_file(store).unlink()
     assert {p.table for p in verify(store, deep=True).problems} == {PEOPLE}
     assert THINGS in store.snapshot().tables
+
+
+@pytest.mark.parametrize("branch", [MAIN, "work"])
+def test_a_lost_name_is_told_and_nothing_is_put_in_its_place(store: GraphStore, branch: str) -> None:
+    Path(store.place.child(f"__refs/{branch}")).unlink()
+    if branch == MAIN:
+        Path(store.place.child("__refs/work")).unlink()
+        with pytest.raises(DamagedRecord, match="have lost their names"):
+            GraphStore.open(store.place)
+        with pytest.raises(DamagedRecord, match="have lost their names"):
+            new_graph(Path(store.place.uri).parent)
+    else:
+        assert problems(GraphStore.open(store.place)) == {(ProblemKind.RECORD, "work")}
+
+
+def test_what_a_dead_init_left_is_no_problem_and_a_graph_that_took_its_place_lost_nothing(tmp_path: Path) -> None:
+    store = new_graph(tmp_path)
+    Path(store.place.child(f"__refs/{MAIN}")).unlink()
+    with pytest.raises(NotFound, match="holds no graph"):
+        GraphStore.open(store.place)
+    again = new_graph(tmp_path)
+    insert(again, a=1)
+    assert verify(again, deep=True).problems == ()
+    Path(store.place.child(f"__refs/{MAIN}")).unlink()
+    with pytest.raises(DamagedRecord):
+        new_graph(tmp_path)
 
 
 def test_a_problem_is_ready_for_json() -> None:

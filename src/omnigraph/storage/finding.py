@@ -1,20 +1,25 @@
-"""Which manifest holds a commit, when nobody knows.
+"""Which manifest holds a commit, when nobody knows; and which has lost its name.
 
 A commit is a row of one manifest, and its id does not say which. So manifests are asked, each once, however many branches descend
 from it. What is cheap comes first: those that are open, then those that somebody has published to, side by side. A branch that
 nobody has published to yet holds no commit, and its folder says so without being opened.
+
+A branch is deleted by sealing it first, so a manifest with commits that is not sealed and that no ref names has lost its ref.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.errors import NotFound, StorageError
-from omnigraph.storage.lineage import Commit
+from lance.dataset import Session
+
+from omnigraph.errors import DamagedRecord, GraphError, NotFound, StorageError
+from omnigraph.storage.lineage import Commit, DamagedCommit
 from omnigraph.storage.manifest import Manifest
+from omnigraph.storage.place import Place
 from omnigraph.storage.refs import Ref
 
 SIDE_BY_SIDE: Final = 8
@@ -70,3 +75,27 @@ def _note(found: Found, looked: tuple[Ref, Commit | None, bool], live: set[str])
     if commit is not None:
         found.owner, found.commit = owner, commit
     return commit is not None
+
+
+def lost(place: Place, session: Session, known: Set[str] = frozenset()) -> Iterator[tuple[str, str]]:
+    """Manifests that somebody has committed to, that nobody has deleted and that have no name, each with the branch it was.
+
+    Where nobody has committed, nothing is lost: its maker took the name back, or died before it could give one (`init`).
+    """
+    there = {o.path.split("/")[1] for o in place.objects("__manifest")}
+    for incarnation in sorted(there - known):
+        try:
+            state = Manifest(place, incarnation, session).load()
+        except GraphError:  # half of one: somebody died while creating or removing it
+            continue
+        if state.recent and state.head.seq > 0 and not state.head.sealed:
+            yield incarnation, "" if isinstance(state.recent[-1], DamagedCommit) else state.recent[-1].branch
+
+
+def require_unused(place: Place, session: Session) -> None:
+    """Refuse a place without branches that holds a graph all the same: a new one would take its place, and cleanup its files."""
+    for incarnation, branch in lost(place, session):
+        raise DamagedRecord(
+            f"{place.uri} holds a graph whose branches have lost their names: __manifest/{incarnation} is a branch `{branch}`",
+            hint="Restore the folder __refs from a copy.",
+        )

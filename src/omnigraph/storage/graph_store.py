@@ -34,7 +34,7 @@ from omnigraph.errors import (
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.changes import TableState
 from omnigraph.storage.doomed import require_kept
-from omnigraph.storage.finding import find
+from omnigraph.storage.finding import find, require_unused
 from omnigraph.storage.forks import refuse_after_fork
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.leases import Held, give_back, holding, lasting
@@ -50,6 +50,7 @@ from omnigraph.storage.naming import (
     name_in,
     reads_like_id,
     ref_path,
+    some,
     tag_path,
     taken,
 )
@@ -117,6 +118,7 @@ class GraphStore:
         store = cls(place, ids=ids, clock=clock)
         if place.names(REFS):
             raise AlreadyExists(f"{place.uri} already holds a graph", hint="Open it, or choose another place.")
+        require_unused(place, store._session)
         place.check_conditional_put(f"__probe/{store._ids.next()}")
         states = [store.tables.create(t.table, t.location, t.schema) for t in tables]
         created_at = int(store._clock.now().timestamp() * 1_000_000)
@@ -171,8 +173,9 @@ class GraphStore:
                 return decoded(said, Ref, ref_path(branch), f"the ref of branch `{branch}`"), said
         except NotFound:
             if branch == MAIN:
+                require_unused(self.place, self._session)
                 raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
-            raise NotFound(f"no branch `{branch}`", hint=f"There are {_some(self.branches())}.") from None
+            raise NotFound(f"no branch `{branch}`", hint=f"There are {some(self.branches())}.") from None
 
     def refs(self) -> list[Ref]:
         """Every live branch, by name, as the place has it now; `DamagedRecord` if there is one that cannot be read."""
@@ -214,6 +217,8 @@ class GraphStore:
             self._still_a_head(parent, state, (ref_path(name), said))
         else:
             self._still_free(parent, state.head.commit, state.head.seq, (ref_path(name), said))
+        with self._lock:
+            self._refs[name] = ref
         return ref
 
     def _in_the_way(self, name: str, found: StoredObject | None) -> Iterator[str]:
@@ -382,7 +387,7 @@ class GraphStore:
                 return found
         found = self._by_name(name)
         if found is None:
-            raise NotFound(f"no branch, tag or commit `{name}`", hint=f"There are the branches {_some(self.branches())}.")
+            raise NotFound(f"no branch, tag or commit `{name}`", hint=f"There are the branches {some(self.branches())}.")
         return found
 
     def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
@@ -590,8 +595,3 @@ class GraphStore:
         """Refuse, before anything is written, when the graph was opened read-only."""
         if self.read_only:
             raise UsageError("the graph was opened read-only", hint="Open it without read_only to write.")
-
-
-def _some(names: Sequence[str]) -> str:
-    """Names for a message: a few, and how many there are."""
-    return ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"

@@ -14,7 +14,7 @@ Graphs of earlier versions may hold a name twice. They stay readable by the same
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -94,3 +94,8 @@ def check_name(name: str, what: str) -> None:
 def taken(name: str, by: str) -> AlreadyExists:
     """What is said when a name belongs to the other kind."""
     return AlreadyExists(f"`{name}` is the name of a {by}: a name is a branch or a tag, never both", hint="Choose another name.")
+
+
+def some(names: Sequence[str]) -> str:
+    """Names for a message: a few, and how many there are."""
+    return ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"

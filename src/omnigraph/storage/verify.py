@@ -25,7 +25,7 @@ store) are counted, not blamed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -37,6 +37,7 @@ from omnigraph.storage.changes import TableState
 from omnigraph.storage.checksums import StoredFile
 from omnigraph.storage.dataset_folders import VERSIONS
 from omnigraph.storage.files import folder_of, needs_of
+from omnigraph.storage.finding import lost
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.leases import leases
 from omnigraph.storage.lineage import DamagedCommit
@@ -210,7 +211,9 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
             if manifest.last_known().version < hinted:
                 message = f"version {hinted} was written and is missing, or another one stands in its place: commits may be lost"
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, message))
-    problems += _nameless(store, session, histories.keys() | failed, bool(unread_refs))
+    for incarnation, branch in lost(store.place, session, histories.keys() | failed) if not unread_refs else ():
+        message = f"no ref names it: the ref of branch `{branch}` is lost"
+        problems.append(Problem(ProblemKind.RECORD, branch, "", f"__manifest/{incarnation}", message))
     return Lineage(tuple(refs), tuple(tags), histories)
 
 
@@ -221,20 +224,6 @@ def _hinted(place: Place, location: str) -> int:
     except GraphError:
         return 0
     return 0 if found is None else int(found[1])
-
-
-def _nameless(store: GraphStore, session: Session, known: Set[str], unread: bool) -> Iterator[Problem]:
-    """Branches that somebody has written to and nobody has deleted, and that have no name: it was lost."""
-    there = {o.path.split("/")[1] for o in store.place.objects("__manifest")} if not unread else set[str]()
-    for incarnation in sorted(there - known):
-        path = f"__manifest/{incarnation}"
-        try:
-            state = Manifest(store.place, incarnation, session).load()
-        except GraphError:  # half of one: somebody died while creating or removing it
-            continue
-        if state.recent and not state.head.sealed:  # one that was only fenced lost nothing: its maker took the name back
-            branch = "" if isinstance(state.recent[-1], DamagedCommit) else state.recent[-1].branch
-            yield Problem(ProblemKind.RECORD, branch, "", path, f"no ref names it: the ref of branch `{branch}` is lost")
 
 
 def _recorded(lineage: Lineage) -> dict[str, StoredFile]:
