@@ -33,13 +33,19 @@ def test_a_fast_forward_takes_the_schema_along(graph: og.Graph) -> None:
     put(graph, 'insert City { name: "Oslo" }')
 
 
-def test_two_schemas_and_changes_on_both_sides_are_refused(graph: og.Graph) -> None:
-    graph.apply_schema(WIDER)
-    put(graph, 'insert Person { name: "Eve" }', "work")
+@pytest.mark.parametrize(("changed", "other"), [("main", "work"), ("work", "main")])
+def test_two_schemas_and_changes_on_both_sides_are_refused(graph: og.Graph, changed: str, other: str) -> None:
+    """The error says which of them has another schema, and what it says to do helps."""
+    graph.apply_schema(WIDER, branch=changed)
+    put(graph, 'insert Person { name: "Eve" }', other)
     before = contents(graph)
-    with pytest.raises(og.SchemaBoundary, match="different schemas"):
+    with pytest.raises(og.SchemaBoundary, match=f"different schemas.* the schema of `{changed}` has changed") as caught:
         graph.merge("work")
     assert contents(graph) == before
+    assert f"Apply to `{other}` what was applied to `{changed}`" in str(caught.value.hint)
+    graph.apply_schema(WIDER, branch=other)
+    assert graph.merge("work").outcome == "merged"
+    assert "Eve" in names(graph, "Person")
 
 
 def test_after_the_same_schema_on_both_sides_they_merge(graph: og.Graph) -> None:

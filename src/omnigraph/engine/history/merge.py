@@ -149,7 +149,7 @@ class Merger:
         alone = base == ours.snapshot.commit or self._only_maintained(ours.snapshot.commit, base)
         if base == ours.snapshot.commit or (alone and ours.snapshot.schema != theirs.snapshot.schema):
             return self._fast_forward(source, into, ours, theirs, carried, wanted)
-        _require_one_schema((ours, theirs), source, into)
+        _require_one_schema(parted, ours, theirs, source, into)
         outcome: Outcome = "fast_forward" if alone else "merged"
         combined = Combiner(
             self._deltas,
@@ -212,7 +212,11 @@ class Merger:
             root = merge_base(bases[0], base, self._log.parents)
             if root is not None:
                 found.append((self._view_at(base), self._view_at(root)))
-        _require_one_schema([ours, *([parted] if found else []), *(view for pair in found for view in pair)], bases[0], bases[-1])
+        if len({view.snapshot.schema for view in (ours, *([parted] if found else []), *(v for pair in found for v in pair))}) > 1:
+            raise SchemaBoundary(
+                f"the two were merged both ways, and the schema changed in between: they parted at {' and '.join(bases)}",
+                hint="Make a branch of one of them, and write to it what the other one has besides: `diff` lists that.",
+            )
         return found
 
     def _not_in(self, commit: str, branch: str, head: str, base: str) -> tuple[Commit, ...]:
@@ -370,12 +374,22 @@ class Merger:
         return Upsert(written, old) if old else Append(written, ids)
 
 
-def _require_one_schema(views: Sequence[View], source: str, into: str) -> None:
-    if len({view.snapshot.schema for view in views}) > 1:
+def _require_one_schema(parted: View, ours: View, theirs: View, source: str, into: str) -> None:
+    """Two sides that both have something of their own must have one schema by now."""
+    before, now, there = (view.snapshot.schema for view in (parted, ours, theirs))
+    if now == there:
+        return
+    if before in (now, there):
+        changed, other = (source, into) if before == now else (into, source)
         raise SchemaBoundary(
-            f"the schemas of `{source}` and `{into}` have both changed since they parted, and are not the same",
-            hint="Change the schema on one of them, merge, and go on from there: what both add is two things, by whatever name.",
+            f"`{source}` and `{into}` have different schemas, and both have changes of their own: "
+            f"the schema of `{changed}` has changed since they parted",
+            hint=f"Apply to `{other}` what was applied to `{changed}`, step by step, and merge then.",
         )
+    raise SchemaBoundary(
+        f"the schemas of `{source}` and `{into}` have both changed since they parted, and are not the same",
+        hint="Change the schema on one of them, merge, and go on from there: what both add is two things, by whatever name.",
+    )
 
 
 def _same_schema(ours: View) -> Callable[[ManifestState, Sequence[Commit]], None]:
