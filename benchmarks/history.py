@@ -19,11 +19,11 @@ import pyarrow as pa
 import omnigraph as og
 from benchmarks.measuring import Measurement
 from omnigraph.catalog.columns import columns_of
-from omnigraph.engine.reconcile import optimize
-from omnigraph.engine.view import table_key
-from omnigraph.storage.changes import Append
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.engine.snapshot.view import table_key
+from omnigraph.engine.upkeep.reconcile import optimize
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append
 
 SMALL, LARGE = 1_000, 1_000_000
 ROUNDS = 9

@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.measuring import Measurement, median_ms
 from omnigraph.catalog.check import check
 from omnigraph.catalog.logical import ReadQuery
-from omnigraph.catalog.lower import lower
 from omnigraph.catalog.opening import offline_catalog
+from omnigraph.engine.planning.lowering import lower
 from omnigraph.language import Source, parse_queries
 from omnigraph.language.gq.format import format_queries
 

@@ -22,10 +22,10 @@ from benchmarks.history import graph, name_of
 from benchmarks.measuring import Measurement
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
-from omnigraph.engine.view import table_key
-from omnigraph.storage.changes import Append, Change, Delete, Upsert
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.engine.snapshot.view import table_key
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append, Change, Delete, Upsert
 
 SIZES = (1_000, 100_000)
 ROUNDS = 60

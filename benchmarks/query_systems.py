@@ -51,10 +51,10 @@ def load(graph: Any, tables: dict[str, Any]) -> None:
     import pyarrow as pa
 
     from omnigraph.catalog.columns import columns_of
-    from omnigraph.engine.view import table_key
-    from omnigraph.storage.changes import Append
-    from omnigraph.storage.lineage import OpClass
-    from omnigraph.storage.plan import PlannedChange, PublishPlan
+    from omnigraph.engine.snapshot.view import table_key
+    from omnigraph.storage.commits.lineage import OpClass
+    from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+    from omnigraph.storage.tables.changes import Append
 
     view = graph.view()
     changes = []
@@ -74,9 +74,9 @@ def optimize(graph: Any) -> None:
     if hasattr(graph, "optimize"):
         graph.optimize()
         return
-    from omnigraph.storage.indexes import extend_indexes, key_indexes
-    from omnigraph.storage.lineage import OpClass
-    from omnigraph.storage.plan import PublishPlan, Replacement
+    from omnigraph.storage.commits.lineage import OpClass
+    from omnigraph.storage.commits.plan import PublishPlan, Replacement
+    from omnigraph.storage.rewriting.indexes import extend_indexes, key_indexes
 
     snapshot = graph.view().snapshot
     tables = graph.store.tables

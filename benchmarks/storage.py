@@ -24,13 +24,13 @@ import pyarrow as pa
 
 from benchmarks.measuring import Measurement
 from benchmarks.peers import PEERS, peer
-from omnigraph.storage.changes import Append
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.indexes import extend_indexes, key_indexes
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.manifest import SchemaDocument
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.rewriting.indexes import extend_indexes, key_indexes
+from omnigraph.storage.tables.changes import Append
 
 COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())])
 TABLE = "node:1-2"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnigraph.engine.load.runners import offer
+from omnigraph.engine.load.run.runners import offer
 from omnigraph.errors import (
     AlreadyExists,
     BlobRefused,
@@ -65,17 +65,17 @@ from omnigraph.errors import (
 from omnigraph.model.versions import __version__
 
 if TYPE_CHECKING:
-    from omnigraph.engine.external.policy import ExternalBlobs
+    from omnigraph.engine.blobs.policy import ExternalBlobs
+    from omnigraph.engine.execution.result import Result
     from omnigraph.engine.graph import Graph, init, open
-    from omnigraph.engine.result import Result
     from omnigraph.surfaces.view import view
 
 offer("spark", "omnigraph.pipeline.load", "run", needs="pyspark")
 
 _ON_DEMAND = {
-    "ExternalBlobs": "omnigraph.engine.external.policy",
+    "ExternalBlobs": "omnigraph.engine.blobs.policy",
     "Graph": "omnigraph.engine.graph",
-    "Result": "omnigraph.engine.result",
+    "Result": "omnigraph.engine.execution.result",
     "init": "omnigraph.engine.graph",
     "open": "omnigraph.engine.graph",
     "view": "omnigraph.surfaces.view",

@@ -6,8 +6,18 @@ import pytest
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.check import check
-from omnigraph.catalog.lower import AntiJoin, Expand, MatchNode, NodeScan, Operator, OuterJoin, SameEntity, Select, lower
 from omnigraph.catalog.opening import offline_catalog
+from omnigraph.engine.planning.lowering import (
+    AntiJoin,
+    Expand,
+    MatchNode,
+    NodeScan,
+    Operator,
+    OuterJoin,
+    SameEntity,
+    Select,
+    lower,
+)
 from omnigraph.language import Source, parse_queries
 
 CATALOG = offline_catalog(

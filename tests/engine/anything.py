@@ -16,7 +16,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from tests.engine.hostile import Raises, RaisingMapping, Text
 
-from omnigraph.engine.arguments import shown
+from omnigraph.engine.calls.arguments import shown
 
 
 class Box:

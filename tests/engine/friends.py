@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage import rows as stored_rows
+from omnigraph.storage.tables import rows as stored_rows
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

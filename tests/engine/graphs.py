@@ -11,11 +11,11 @@ import omnigraph as og
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.keys import entity_id
-from omnigraph.engine.saved import LEAST_ROWS
-from omnigraph.engine.view import table_key
-from omnigraph.storage.changes import Append, Delete, Upsert
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.engine.snapshot.saved import LEAST_ROWS
+from omnigraph.engine.snapshot.view import table_key
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append, Delete, Upsert
 
 Data = Mapping[str, Sequence[Mapping[str, object]]]
 

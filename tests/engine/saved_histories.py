@@ -25,8 +25,8 @@ from tests.storage.aging import MovedClock
 
 import omnigraph as og
 from omnigraph.errors import GraphError, HistoryReclaimed, NotFound
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.place import Durability, Place
 
 WORDS = ("wolf", "lamp", "plum", "fern", "gold", "moss")
 SCHEMA = """

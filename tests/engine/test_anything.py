@@ -23,7 +23,7 @@ from tests.engine.hostile import state
 from tests.engine.test_door import CALLED_BACK, FREE, World, public
 
 import omnigraph as og
-from omnigraph.engine.door import GUARDED
+from omnigraph.engine.calls.guard import GUARDED
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 

@@ -13,8 +13,8 @@ import pytest
 import omnigraph as og
 from omnigraph.embedding import mock_vector
 from omnigraph.embedding.paced import Pace, Paced
-from omnigraph.engine import embed as embed_module
-from omnigraph.engine.sealed import sealed
+from omnigraph.engine.snapshot.sealed_file import sealed
+from omnigraph.engine.upkeep import embedding as embed_module
 
 SCHEMA = """
     node Doc { slug: String @key  text: String?  vec: Vector(4)? @embed("text")  note: String?  file: Blob?  mail: String? @unique }

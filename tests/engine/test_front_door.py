@@ -208,7 +208,7 @@ def test_stats_count_types_and_memory(graph: og.Graph) -> None:
 
 def test_a_prepared_query_is_parsed_once(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     graph.query(FRIENDS, {"n": "Ada"})
-    monkeypatch.setattr("omnigraph.engine.prepared.parse_queries", lambda source: pytest.fail("parsed again"))
+    monkeypatch.setattr("omnigraph.engine.planning.prepared.parse_queries", lambda source: pytest.fail("parsed again"))
     assert graph.query(FRIENDS, {"n": "Bob"}).rows == []
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.hashing import all_differ, hashes, none_occurs_more_often
+from omnigraph.engine.arrays.hashing import all_differ, hashes, none_occurs_more_often
 
 short = st.text(max_size=6)
 texts = st.one_of(short, st.text(min_size=25, max_size=90), st.builds(lambda a, b: "x" * 40 + a + "y" * 40 + b, short, short))

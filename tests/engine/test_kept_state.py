@@ -15,8 +15,8 @@ from tests.engine.friends import FRIENDS, SCHEMA, counted_reads, knows, people
 from tests.engine.graphs import Data, add, delete, make_graph, upsert
 
 import omnigraph as og
-from omnigraph.engine.memory import Memory
-from omnigraph.engine.numbering import NOBODY, Numbering
+from omnigraph.engine.arrays.numbering import NOBODY, Numbering
+from omnigraph.engine.snapshot.memory import Memory
 
 
 def test_memory_forgets_what_was_not_used_for_the_longest_time() -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.engine import hostile_queries as hostile
 
 import omnigraph
-from omnigraph.engine.budget import Budget
+from omnigraph.engine.execution.budget import Budget
 from omnigraph.errors import ParseError, QueryCancelled, ResourceLimit
 
 ROOT = Path(__file__).parent.parent.parent

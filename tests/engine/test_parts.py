@@ -11,11 +11,11 @@ import pytest
 from tests.engine.graphs import delete, make_graph
 
 import omnigraph as og
-from omnigraph.engine import export_parts as exporting
-from omnigraph.engine import statistics as counting
-from omnigraph.engine.export_parts import export_parts
-from omnigraph.engine.statistics import PropertyStatistics, statistics
-from omnigraph.storage.work import here, in_threads
+from omnigraph.engine.export import parts as exporting
+from omnigraph.engine.export import statistics as counting
+from omnigraph.engine.export.parts import export_parts
+from omnigraph.engine.export.statistics import PropertyStatistics, statistics
+from omnigraph.storage.tables.work import here, in_threads
 
 SCHEMA = """
     node Thing {

@@ -12,15 +12,16 @@ from tests.engine.graphs import add, delete, make_graph, upsert
 import omnigraph as og
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine import index_specs, reconcile
-from omnigraph.engine.index_specs import declared_indexes
-from omnigraph.engine.reconcile import Reconciler, needed, optimize
-from omnigraph.engine.view import table_key
+from omnigraph.engine.schema import indexes as index_specs
+from omnigraph.engine.schema.indexes import declared_indexes
+from omnigraph.engine.snapshot.view import table_key
+from omnigraph.engine.upkeep import reconcile
+from omnigraph.engine.upkeep.reconcile import Reconciler, needed, optimize
 from omnigraph.errors import UsageError
 from omnigraph.language import Source
-from omnigraph.storage.changes import TableState
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.rewrites import compact
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.rewriting.rewrites import compact
+from omnigraph.storage.tables.changes import TableState
 
 SCHEMA = """
 node Doc {

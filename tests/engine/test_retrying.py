@@ -18,7 +18,7 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.embedding import MockEmbedder
 from omnigraph.embedding.paced import Pace
-from omnigraph.storage.lance_errors import in_our_words
+from omnigraph.storage.files.lance_errors import in_our_words
 
 SCHEMA = """
 node P { k: String @key  n: I32?  t: String?  v: Vector(2)? @embed(t, model="m")  b: Blob? }

@@ -13,10 +13,10 @@ from tests.engine.graphs import Data, make_graph
 from tests.engine.rules.fixtures import FOLDER, Fixture, fixtures, read, written
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog import lower as lw
 from omnigraph.catalog.check import check
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.explain import tail_texts
+from omnigraph.engine.execution.explain import tail_texts
+from omnigraph.engine.planning import lowering as lw
 from omnigraph.engine.planning import rules
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.build import build
@@ -93,8 +93,8 @@ def test_no_rule_changes_an_answer(fixture: Fixture, tmp_path: Path, monkeypatch
     parameters = {"n": "a", "q": "b"}
     used = {name: parameters[name] for name in parameters if f"${name}:" in fixture.query}
     better = graph.query(fixture.query, used).rows
-    monkeypatch.setattr("omnigraph.engine.prepared.improve", lambda plan, catalog: plan)
-    monkeypatch.setattr("omnigraph.engine.prepared.choose_root.apply", lambda query, catalog, counts: query)
+    monkeypatch.setattr("omnigraph.engine.planning.prepared.improve", lambda plan, catalog: plan)
+    monkeypatch.setattr("omnigraph.engine.planning.prepared.choose_root.apply", lambda query, catalog, counts: query)
     graph._prepared._known.clear()
     plain = graph.query(fixture.query, used).rows
     assert sorted(map(str, better)) == sorted(map(str, plain)) or "limit" in fixture.query

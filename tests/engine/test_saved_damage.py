@@ -16,9 +16,9 @@ from hypothesis import strategies as some
 from tests.engine.saved_histories import History, answers, asked, expected
 
 import omnigraph as og
-from omnigraph.engine import sealed
-from omnigraph.engine.column import Array
-from omnigraph.engine.sealed import Damaged, Sealed
+from omnigraph.engine.arrays.column import Array
+from omnigraph.engine.snapshot import sealed_file as sealed
+from omnigraph.engine.snapshot.sealed_file import Damaged, Sealed
 
 PAGE = 4096
 

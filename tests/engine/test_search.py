@@ -13,13 +13,14 @@ from tests.engine import reference_search as reference
 from tests.engine.graphs import add, delete, make_graph, upsert
 
 import omnigraph as og
-from omnigraph.engine import index_specs
-from omnigraph.engine.reconcile import optimize
-from omnigraph.engine.search import neighbours, text_column
+from omnigraph.engine.execution import neighbours
+from omnigraph.engine.schema import indexes as index_specs
+from omnigraph.engine.search import text_column
 from omnigraph.engine.search.text_column import TextColumn, TextPin
+from omnigraph.engine.upkeep.reconcile import optimize
 from omnigraph.errors import ParameterError, QueryError
-from omnigraph.storage.rows import read_pieces
-from omnigraph.storage.search import full_text
+from omnigraph.storage.tables.rows import read_pieces
+from omnigraph.storage.tables.search import full_text
 
 SCHEMA = """
 interface Titled { title: String? }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from omnigraph.engine.spelling import shortest
+from omnigraph.engine.arrays.plain_values import shortest
 
 BITS = np.random.default_rng(7)
 TENS = np.array(

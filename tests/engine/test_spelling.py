@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.engine.load.loading import exported
 
 import omnigraph as og
-from omnigraph.engine.spelling import plain, spelt, spelt_column
+from omnigraph.engine.arrays.plain_values import plain, spelt, spelt_column
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import PropertyType, Scalar
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.storage.lance_errors import in_our_words
-from omnigraph.storage.tables import Table
+from omnigraph.storage.files.lance_errors import in_our_words
+from omnigraph.storage.tables.table import Table
 
 SCHEMA = "node P { k: String @key  t: String? }"
 ALL = "query all() { match { $p: P } return { $p.k } }"

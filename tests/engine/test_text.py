@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lance.query import MatchQuery
 from tests.engine import reference_search as reference
 
-from omnigraph.engine.index_specs import _TEXT_OPTIONS
+from omnigraph.engine.schema.indexes import _TEXT_OPTIONS
+from omnigraph.engine.search.analyzer import STOP_WORDS, analysed, folded, terms
 from omnigraph.engine.search.edits import Lexicon
-from omnigraph.engine.text import STOP_WORDS, analysed, folded, terms
 
 LETTERS = "abeinrsxyAZ09 .,'_-—\u00a0éßøİ日本ि\n"
 TEXTS = st.one_of(st.text(max_size=30), st.text(LETTERS, max_size=60), st.sampled_from(["", "The", "x" * 40, "y" * 41 + " z"]))

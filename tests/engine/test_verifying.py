@@ -9,8 +9,10 @@ from tests.engine.graphs import Data, add, delete, make_graph
 from tests.engine.history.graphs import calm
 
 import omnigraph as og
-from omnigraph.storage import rows, tables, verify_content
-from omnigraph.storage.verify import ProblemKind, VerifyReport
+from omnigraph.storage.reclaiming import verify_content
+from omnigraph.storage.reclaiming.verify import ProblemKind, VerifyReport
+from omnigraph.storage.tables import rows
+from omnigraph.storage.tables import table as tables
 
 SCHEMA = """
 node Person {

@@ -19,7 +19,7 @@ import pytest
 from tests.pipeline.cluster import Cluster, cluster, driver, eventually
 
 import omnigraph as og
-from omnigraph.storage.lineage import OpClass
+from omnigraph.storage.commits.lineage import OpClass
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ import json, os
 from pathlib import Path
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.engine.load import portions
+from omnigraph.engine.load.read import chunks as portions
 portions.LEAST_CUT = 200_000
 spark = ogs.session(master={master!r}, quick=True, config={{
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m",

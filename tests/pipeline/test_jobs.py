@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 import omnigraph as og
 from omnigraph import spark as ogs
 from omnigraph.embedding import MockEmbedder, mock_vector
-from omnigraph.engine.statistics import statistics
-from omnigraph.storage.work import here
+from omnigraph.engine.export.statistics import statistics
+from omnigraph.storage.tables.work import here
 
 pytestmark = pytest.mark.slow
 

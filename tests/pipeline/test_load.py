@@ -20,13 +20,14 @@ from tests.storage.s3 import BUCKET, server
 
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.engine.load import portioned, portions
-from omnigraph.engine.load.progress import Progress, Stage
+from omnigraph.engine.load.read import chunks as portions
+from omnigraph.engine.load.run import chunked as portioned
+from omnigraph.engine.load.run.progress import Progress, Stage
 from omnigraph.pipeline.load import load, on
 from omnigraph.pipeline.report import report
-from omnigraph.storage.changes import Applied, Change, TableState, Upsert
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.tables import Table
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.tables.changes import Applied, Change, TableState, Upsert
+from omnigraph.storage.tables.table import Table
 
 pytestmark = pytest.mark.slow
 

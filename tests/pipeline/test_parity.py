@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 from tests.engine.load.dirty import FORMS, Rows, broken, check_agreement, rows
 
-from omnigraph.engine.load import portions
+from omnigraph.engine.load.read import chunks as portions
 from omnigraph.pipeline.load import on
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ import omnigraph as og
 from omnigraph import spark as ogs
 from omnigraph.pipeline.source import OmniGraphSource, grouped
 from omnigraph.pipeline.types import spark_schema
-from omnigraph.storage.rows import Piece
+from omnigraph.storage.tables.rows import Piece
 
 pytestmark = pytest.mark.slow
 

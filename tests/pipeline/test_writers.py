@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from tests.engine.load.loading import EVERYTHING, counts, graph, written
 
 import omnigraph as og
-from omnigraph.engine.load.progress import Progress, Stage
+from omnigraph.engine.load.run.progress import Progress, Stage
 from omnigraph.pipeline.load import load
-from omnigraph.storage.lineage import OpClass
+from omnigraph.storage.commits.lineage import OpClass
 
 pytestmark = pytest.mark.slow
 

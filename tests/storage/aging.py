@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.storage.graphs import DOCUMENT, TABLES, place
 
+from omnigraph.storage.commits.leases import GRACE
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.leases import GRACE
-from omnigraph.storage.reclaim import ReclaimReport, reclaim
+from omnigraph.storage.reclaiming.reclaim import ReclaimReport, reclaim
 
 LONG = 2 * GRACE
 """Longer than anything that was under way."""

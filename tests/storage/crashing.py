@@ -33,21 +33,21 @@ from tests import children
 from tests.storage.graphs import DOCUMENT, PEOPLE, SCHEMA, TABLES, THINGS, content, delete, insert, overwrite, place, rows, upsert
 
 from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
-from omnigraph.storage import place as place_module
-from omnigraph.storage.changes import Append, Applied, Overwrite, TableState
-from omnigraph.storage.columns import add_computed_columns, drop_columns
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.commits.publisher import _Waiting as Waiting
+from omnigraph.storage.files import place as place_module
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable, Snapshot
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.manifest import SchemaDocument
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.promote import promote
-from omnigraph.storage.publisher import _Waiting as Waiting
-from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.rewrites import FOLD_FRAGMENTS, compact
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.reclaiming.promote import promote
+from omnigraph.storage.reclaiming.reclaim import reclaim
+from omnigraph.storage.rewriting.columns import add_computed_columns, drop_columns
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes
+from omnigraph.storage.rewriting.rewrites import FOLD_FRAGMENTS, compact
+from omnigraph.storage.tables.changes import Append, Applied, Overwrite, TableState
+from omnigraph.storage.tables.table import Tables
 
 # ── ids and time that repeat ─────────────────────────────────────────────────────────────────────────────────────────────────
 

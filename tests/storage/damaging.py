@@ -19,10 +19,10 @@ from tests.children import CONTEXT
 from tests.engine.history.graphs import calm
 
 import omnigraph as og
-from omnigraph.engine.write.committed import stored_of
-from omnigraph.storage.doomed import announce
-from omnigraph.storage.reclaimed import Ledger, Reclaimed, put_record
-from omnigraph.storage.rows import scan_images
+from omnigraph.engine.snapshot.committed import stored_of
+from omnigraph.storage.commits.reclaim_fence import announce
+from omnigraph.storage.commits.reclaimed_commits import Ledger, Reclaimed, put_record
+from omnigraph.storage.tables.rows import scan_images
 
 SCHEMA = """
 node Doc { k: String @key  n: I64 @index  u: U32? @unique  text: String? @index  vec: Vector(4)? @index  photo: Blob? }

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from omnigraph.errors import KeyConflict
-from omnigraph.storage.changes import Append, Delete, Overwrite, TableState, Upsert
-from omnigraph.storage.effects import Effects
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.files.effects import Effects
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.manifest import SchemaDocument
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append, Delete, Overwrite, TableState, Upsert
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64()), pa.field("text", pa.string())])
 PEOPLE, THINGS = "node:1-3", "node:2-4"

@@ -15,13 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 from tests.storage.crashing import NumberedIds
 
-from omnigraph.storage.changes import Append, Change, Delete, Upsert, WrittenRows
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.manifest import SchemaDocument
-from omnigraph.storage.place import Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes
+from omnigraph.storage.tables.changes import Append, Change, Delete, Upsert, WrittenRows
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -14,8 +14,8 @@ from moto.backends import get_backend
 from moto.moto_server import werkzeug_app
 from moto.server import ThreadedMotoServer
 
-from omnigraph.storage.effects import Effects
-from omnigraph.storage.place import Place
+from omnigraph.storage.files.effects import Effects
+from omnigraph.storage.files.place import Place
 
 BUCKET = "graphs"
 

@@ -10,15 +10,15 @@ import pytest
 from tests.storage.graphs import DOCUMENT, place
 
 from omnigraph.errors import ReadSetChanged
-from omnigraph.storage.changes import Append, Applied, Change, Delete, TableState, Upsert
-from omnigraph.storage.effects import Effects
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.files.effects import Effects
+from omnigraph.storage.files.place import Durability
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.indexes import IndexKind, IndexSpec
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.place import Durability
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.search import Words, full_text
-from omnigraph.storage.tables import Table, Tables
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec
+from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, TableState, Upsert
+from omnigraph.storage.tables.search import Words, full_text
+from omnigraph.storage.tables.table import Table, Tables
 
 SCHEMA = pa.schema(
     [

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.errors import GraphError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged
-from omnigraph.storage.plan import PublishPlan
+from omnigraph.storage.commits.plan import PublishPlan
 
 Content = Mapping[str, int]
 Contents = Mapping[str, Content]

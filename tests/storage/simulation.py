@@ -32,16 +32,16 @@ from omnigraph.errors import (
     StalledWrite,
     StorageError,
 )
-from omnigraph.storage.changes import NO_ROWS, Append, Change, Delete, Overwrite, Upsert, WrittenRows
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits.leases import GRACE
+from omnigraph.storage.commits.lineage import OpClass, merge_base
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
-from omnigraph.storage.indexes import key_indexes
-from omnigraph.storage.leases import GRACE
-from omnigraph.storage.lineage import OpClass, merge_base
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.rewrites import compact
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.reclaim import reclaim
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.rewriting.indexes import key_indexes
+from omnigraph.storage.rewriting.rewrites import compact
+from omnigraph.storage.tables.changes import NO_ROWS, Append, Change, Delete, Overwrite, Upsert, WrittenRows
 
 STEPS = 12
 """Steps of a history, on average."""

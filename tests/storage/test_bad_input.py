@@ -30,11 +30,11 @@ from tests.storage.crashing import (
 from tests.storage.graphs import DOCUMENT, PEOPLE, TABLES, content, insert, new_graph, place
 
 from omnigraph.errors import AlreadyExists, GraphError, NotFound, StorageError, UnsupportedFormat, UsageError
-from omnigraph.storage.effects import Call, Effects
-from omnigraph.storage.format import CURRENT, FLOOR, STAMP_KEY
+from omnigraph.storage.commits.format import CURRENT, FLOOR, STAMP_KEY
+from omnigraph.storage.commits.refs import Ref
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.refs import Ref
 
 
 @pytest.fixture(scope="module")

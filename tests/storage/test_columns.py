@@ -27,16 +27,16 @@ from tests.storage.searchable import (
 )
 
 from omnigraph.errors import AlreadyExists, NotFound, UsageError
-from omnigraph.storage.changes import Append, Applied, Overwrite, TableState
-from omnigraph.storage.columns import add_computed_columns, add_nullable_columns, drop_columns, rename_columns
-from omnigraph.storage.filters import equal
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.files.place import Durability
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.indexes import extend_indexes
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.place import Durability
-from omnigraph.storage.rewrites import compact
-from omnigraph.storage.search import Metric, nearest
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.lance_format.filters import equal
+from omnigraph.storage.rewriting.columns import add_computed_columns, add_nullable_columns, drop_columns, rename_columns
+from omnigraph.storage.rewriting.indexes import extend_indexes
+from omnigraph.storage.rewriting.rewrites import compact
+from omnigraph.storage.tables.changes import Append, Applied, Overwrite, TableState
+from omnigraph.storage.tables.search import Metric, nearest
+from omnigraph.storage.tables.table import Tables
 
 MOOD = pa.field("mood", pa.string())
 TAGS = pa.field("tags", pa.list_(pa.string()))

@@ -37,11 +37,11 @@ from tests.storage.crashing import (
 from tests.storage.graphs import PEOPLE, content, insert, new_graph, place, upsert
 
 from omnigraph.errors import GraphError, StorageError
-from omnigraph.storage import turns
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits import turns
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.verify import verify
 
 REPEATABLE = ("reclaim", "promote")
 """Operations that are finished by asking for them again."""
@@ -197,8 +197,8 @@ def test_opening_and_reading_writes_nothing(templates: Path) -> None:
 
 
 def test_an_init_that_died_can_be_repeated_with_another_schema(folder: Path) -> None:
+    from omnigraph.storage.commits.manifest import SchemaDocument
     from omnigraph.storage.graph_store import NewTable
-    from omnigraph.storage.manifest import SchemaDocument
 
     with pytest.raises(Died):
         start(place(folder, effects=Striking(2, Moment.AFTER, die)))

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.changes import Append, Delete, TableState, Upsert
-from omnigraph.storage.deletions import from_roaring
-from omnigraph.storage.differences import everything, graft, pieces_apart, read_parts, rows_apart, unlike
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.rows import deleted, offsets, pieces
-from omnigraph.storage.tables import Table, Tables
+from omnigraph.storage.files.place import Durability, Place
+from omnigraph.storage.lance_format.deletions import from_roaring
+from omnigraph.storage.tables.changes import Append, Delete, TableState, Upsert
+from omnigraph.storage.tables.differences import everything, graft, pieces_apart, read_parts, rows_apart, unlike
+from omnigraph.storage.tables.rows import deleted, offsets, pieces
+from omnigraph.storage.tables.table import Table, Tables
 
 COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.storage.environment import options_from
-from omnigraph.storage.place import Place
+from omnigraph.storage.files.environment import options_from
+from omnigraph.storage.files.place import Place
 
 
 def test_variables_become_options() -> None:

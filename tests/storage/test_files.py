@@ -12,14 +12,14 @@ import pytest
 from lance.dataset import Session
 from lance.query import MatchQuery
 
-from omnigraph.storage.changes import Append, Delete, Overwrite, TableState, Upsert
-from omnigraph.storage.columns import add_computed_columns, add_nullable_columns
-from omnigraph.storage.files import files_of, folder_of, manifest_files, needs_of
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
-from omnigraph.storage.names import attached_version, version_file
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.rewrites import compact
-from omnigraph.storage.tables import Table, Tables
+from omnigraph.storage.files.place import Durability, Place
+from omnigraph.storage.lance_format.file_names import attached_version, version_file
+from omnigraph.storage.rewriting.columns import add_computed_columns, add_nullable_columns
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes
+from omnigraph.storage.rewriting.rewrites import compact
+from omnigraph.storage.tables.changes import Append, Delete, Overwrite, TableState, Upsert
+from omnigraph.storage.tables.needed_files import files_of, folder_of, manifest_files, needs_of
+from omnigraph.storage.tables.table import Table, Tables
 
 SCHEMA = pa.schema(
     [

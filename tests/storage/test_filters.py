@@ -16,7 +16,7 @@ from tests.engine.every_type import BLOBS, SCALARS, TYPES
 from omnigraph.errors import UsageError
 from omnigraph.model.arrow import arrow_field, arrow_type
 from omnigraph.model.types import PropertyType, Scalar
-from omnigraph.storage.filters import Comparison, Filter, compare, equal, every, is_null, is_there, one_of
+from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal, every, is_null, is_there, one_of
 
 MEANINGS: dict[Comparison, Callable[[Any, Any], bool]] = {
     Comparison.EQUAL: operator.eq,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage.effects import Call
+from omnigraph.storage.files.effects import Call
 
 PACKAGE = Path(__file__).parents[2] / "src" / "omnigraph"
 STORAGE = PACKAGE / "storage"

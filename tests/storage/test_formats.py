@@ -13,15 +13,15 @@ from tests.storage.crashing import Counting, Died, Moment, Striking, die, kill_t
 from tests.storage.kept import DOCUMENT, EXPECTED, FIXTURES, INDEXES, OPERATIONS, PEOPLE, PERSON, build, rows_of
 
 from omnigraph.errors import UnsupportedFormat
-from omnigraph.storage import format as formats
-from omnigraph.storage.changes import Append
-from omnigraph.storage.effects import Call
-from omnigraph.storage.filters import equal
+from omnigraph.storage.commits import format as formats
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.files.effects import Call
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan
-from omnigraph.storage.verify import verify
+from omnigraph.storage.lance_format.filters import equal
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.tables.changes import Append
 
 KEPT = sorted(path.name for path in FIXTURES.iterdir())
 

@@ -13,19 +13,19 @@ from tests.storage import graphs
 from tests.storage.graphs import new_graph
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.changes import Append, Delete, TableState, Upsert
-from omnigraph.storage.cut_versions import cut
-from omnigraph.storage.dataset_folders import DATA, DELETIONS
-from omnigraph.storage.deletions import read_deletions
-from omnigraph.storage.differences import read_parts, unlike
-from omnigraph.storage.files import files_of
-from omnigraph.storage.group_appends import Together, append_each, write_together
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
-from omnigraph.storage.names import deletion_file, version_file
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.recent_rows import KEPT_ROWS
-from omnigraph.storage.rewrites import compact
-from omnigraph.storage.tables import Table, Tables
+from omnigraph.storage.files.dataset_folders import DATA, DELETIONS
+from omnigraph.storage.files.place import Durability, Place
+from omnigraph.storage.lance_format.cut_versions import cut
+from omnigraph.storage.lance_format.deletions import read_deletions
+from omnigraph.storage.lance_format.file_names import deletion_file, version_file
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes
+from omnigraph.storage.rewriting.rewrites import compact
+from omnigraph.storage.tables.changes import Append, Delete, TableState, Upsert
+from omnigraph.storage.tables.differences import read_parts, unlike
+from omnigraph.storage.tables.group_appends import Together, append_each, write_together
+from omnigraph.storage.tables.needed_files import files_of
+from omnigraph.storage.tables.recent_rows import KEPT_ROWS
+from omnigraph.storage.tables.table import Table, Tables
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())])
 BY_ID = IndexSpec("by_id", "id", IndexKind.BTREE)
@@ -148,7 +148,7 @@ def test_versions_that_are_not_understood_are_made_by_lance(
 ) -> None:
     """Every commit of every thread is there, each with its own state, without a version of ours."""
     store = new_graph(tmp_path)
-    monkeypatch.setattr(f"omnigraph.storage.cut_versions.{name}", value)
+    monkeypatch.setattr(f"omnigraph.storage.lance_format.cut_versions.{name}", value)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: graphs.insert(store, **{f"k{n}": n}), range(12)))
     assert graphs.content(store) == {f"k{n}": n for n in range(12)}

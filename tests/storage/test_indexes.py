@@ -35,13 +35,13 @@ from tests.storage.searchable import (
 )
 
 from omnigraph.errors import UsageError
-from omnigraph.storage.changes import NO_ROWS, Append, Overwrite, TableState
-from omnigraph.storage.effects import Call, Effects
-from omnigraph.storage.filters import Comparison, compare, equal
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.place import Durability
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.indexes import ABSORB_ROWS, IndexKind, IndexSpec, extend_index, extend_indexes
-from omnigraph.storage.place import Durability
-from omnigraph.storage.search import Metric, Phrase, Words, full_text, nearest
+from omnigraph.storage.lance_format.filters import Comparison, compare, equal
+from omnigraph.storage.rewriting.indexes import ABSORB_ROWS, IndexKind, IndexSpec, extend_index, extend_indexes
+from omnigraph.storage.tables.changes import NO_ROWS, Append, Overwrite, TableState
+from omnigraph.storage.tables.search import Metric, Phrase, Words, full_text, nearest
 
 
 @pytest.mark.parametrize("spec", [BY_ID, BY_N, BY_GRAM, BY_TEXT, BY_VEC], ids=lambda s: s.kind.value)

@@ -9,7 +9,7 @@ import pytest
 from tests.storage.s3 import BUCKET, server
 
 import omnigraph as og
-from omnigraph.storage.inputs import files_at, opened
+from omnigraph.storage.files.inputs import files_at, opened
 
 TREE = {
     "a.jsonl": b"1",

@@ -11,14 +11,14 @@ from tests.storage.aging import AgingGraph
 from tests.storage.graphs import PEOPLE, SCHEMA, content, insert, new_graph, overwrite, place, rows
 
 from omnigraph.errors import HistoryReclaimed, StorageError
-from omnigraph.storage import leases
-from omnigraph.storage.changes import Append, Applied, WrittenRows
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits import leases
+from omnigraph.storage.commits.leases import FOLDER, GRACE
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.leases import FOLDER, GRACE
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.tables.changes import Append, Applied, WrittenRows
 
 
 @pytest.fixture

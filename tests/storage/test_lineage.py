@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.storage.lineage import ParentsOf, ancestors, first_parents, is_ancestor, merge_base, merge_bases
+from omnigraph.storage.commits.lineage import ParentsOf, ancestors, first_parents, is_ancestor, merge_base, merge_bases
 
 Dag = Mapping[str, tuple[str, ...]]
 """Parents by commit. A name that sorts after another is younger, as ULIDs do."""

@@ -15,10 +15,10 @@ from tests.storage.crashing import scratch_folder
 
 import omnigraph as og
 from omnigraph.errors import GraphError
+from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.place import Place
-from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.reclaim import reclaim
+from omnigraph.storage.reclaiming.verify import verify
 
 SCHEMA = """
 node Person { name: String @key  age: I32? @index }

@@ -11,9 +11,9 @@ from tests.storage.crashing import scratch_folder
 from tests.storage.graphs import PEOPLE, insert, new_graph, place
 
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageError
+from omnigraph.storage.commits.manifest import Manifest
+from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest import Manifest
-from omnigraph.storage.place import Place
 
 FEW, MANY = 5, 120
 UNKNOWN = "01M7HQM0E7R45F2WXMGJJAV6JA"

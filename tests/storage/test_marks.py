@@ -11,10 +11,10 @@ from tests.storage.graphs import PEOPLE, new_graph, rows
 
 from omnigraph.errors import AlreadyExists
 from omnigraph.storage import graph_store
-from omnigraph.storage.changes import Append
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append
 
 
 def write(store: GraphStore, mark: str | None, base: str | None = None, branch: str = "main") -> Commit:

@@ -13,10 +13,10 @@ from tests.storage.graphs import content, insert, new_graph, place
 import omnigraph as og
 from omnigraph.errors import AlreadyExists, GraphError, HistoryReclaimed, NotFound, UsageError
 from omnigraph.model.limits import MAX_NAME_BYTES
-from omnigraph.storage import naming
+from omnigraph.storage.commits import name_rules as naming
+from omnigraph.storage.commits.name_rules import is_possible, reads_like_id, tag_path
+from omnigraph.storage.commits.refs import Tag
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.naming import is_possible, reads_like_id, tag_path
-from omnigraph.storage.refs import Tag
 
 ALL = "query all() { match { $p: Person } return { $p.name } }"
 

@@ -11,10 +11,10 @@ import pytest
 from tests.storage.crashing import OPERATIONS, assert_is_new, assert_writable, describe, start, timeout
 from tests.storage.graphs import delete, insert, place, upsert
 
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.place import Durability
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.place import Durability
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.verify import verify
 
 
 class Disk(Effects):

@@ -14,11 +14,11 @@ from tests.storage.latencies import is_busy, percentiles
 from tests.storage.writers import Writer
 
 from omnigraph.errors import NotFound
-from omnigraph.storage.changes import Append
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append
 
 PROCESSES = 8
 COMMITS = 50

@@ -13,14 +13,14 @@ from lance.query import MatchQuery
 from tests.storage.graphs import PEOPLE, TABLES, content, delete, insert, new_graph, overwrite, place, upsert
 
 from omnigraph.errors import UsageError
-from omnigraph.storage.changes import Applied
-from omnigraph.storage.columns import add_nullable_columns, drop_columns
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PublishPlan, Replacement
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.plan import PublishPlan, Replacement
-from omnigraph.storage.promote import promote
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.promote import promote
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.rewriting.columns import add_nullable_columns, drop_columns
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes
+from omnigraph.storage.tables.changes import Applied
 
 INDEXES = (IndexSpec("by_id", "id", IndexKind.BTREE), IndexSpec("by_text", "text", IndexKind.FULL_TEXT))
 

@@ -12,16 +12,16 @@ from tests.storage.aging import LONG, AgingGraph
 from tests.storage.graphs import DOCUMENT, PEOPLE, SCHEMA, TABLES, THINGS, content, delete, insert, overwrite, rows, upsert
 
 from omnigraph.errors import HistoryReclaimed, NotFound, StorageError, UsageError
-from omnigraph.storage.changes import Append
+from omnigraph.storage.commits.leases import GRACE
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.commits.reclaimed_commits import FOLDER, Ledger, put_record
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_index
-from omnigraph.storage.leases import GRACE
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.manifest import SchemaDocument
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.reclaimed import FOLDER, Ledger, put_record
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.reclaim import reclaim
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_index
+from omnigraph.storage.tables.changes import Append
 
 
 @pytest.fixture
@@ -302,7 +302,7 @@ def test_nothing_is_deleted_when_a_version_that_must_stay_cannot_be_opened(graph
 def test_the_promoted_head_of_a_table_is_kept_for_its_readers(graph: AgingGraph) -> None:
     import lance
 
-    from omnigraph.storage.promote import promote
+    from omnigraph.storage.reclaiming.promote import promote
 
     some_commits(graph, 2)
     promote(graph.store)
@@ -474,7 +474,7 @@ def test_a_reclaimed_commit_cannot_be_named_any_more(graph: AgingGraph) -> None:
 @pytest.mark.parametrize("kind", ["tag", "branch"])
 def test_a_commit_named_while_reclaim_decides_stays(graph: AgingGraph, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Reclaim has read the names and not yet written down what goes; the name comes in between."""
-    from omnigraph.storage import reclaim as module
+    from omnigraph.storage.reclaiming import reclaim as module
 
     commits = some_commits(graph, 4)
     other = graph.reopened()
@@ -497,7 +497,7 @@ def test_a_commit_named_while_reclaim_decides_stays(graph: AgingGraph, monkeypat
 @pytest.mark.parametrize("kind", ["tag", "branch"])
 def test_a_commit_named_after_reclaim_decided_is_refused(graph: AgingGraph, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """The name is put after reclaim has looked for names, and before anything is deleted."""
-    from omnigraph.storage import reclaim as module
+    from omnigraph.storage.reclaiming import reclaim as module
 
     at = some_commits(graph, 4)[1].id
     other = graph.reopened()
@@ -527,7 +527,7 @@ def test_records_are_folded_into_one_and_stay_small(graph: AgingGraph) -> None:
 
 
 def test_a_reclaim_that_died_is_finished_by_the_next_one(graph: AgingGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    from omnigraph.storage import place as module
+    from omnigraph.storage.files import place as module
 
     commits = some_commits(graph, 6)
     delete_object, left = module.Place.delete, [7]
@@ -554,7 +554,7 @@ def test_a_graph_on_an_object_store_is_reclaimed_verified_and_promoted_by_the_sa
     from tests.storage.aging import MovedClock
     from tests.storage.s3 import server
 
-    from omnigraph.storage.promote import promote
+    from omnigraph.storage.reclaiming.promote import promote
 
     with server() as s3:
         clock = MovedClock()

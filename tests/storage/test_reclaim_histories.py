@@ -18,14 +18,14 @@ from tests.storage.aging import AgingGraph
 from tests.storage.graphs import PEOPLE, THINGS, content, delete, held, insert, overwrite, rows, upsert
 
 from omnigraph.errors import HistoryReclaimed
+from omnigraph.storage.commits.leases import GRACE
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.plan import PublishPlan, Replacement
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_index
-from omnigraph.storage.leases import GRACE
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.plan import PublishPlan, Replacement
-from omnigraph.storage.promote import promote
-from omnigraph.storage.rewrites import compact
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming.promote import promote
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_index
+from omnigraph.storage.rewriting.rewrites import compact
 
 BY_ID = IndexSpec("by_id", "id", IndexKind.BTREE)
 Content = dict[str, dict[str, int]]

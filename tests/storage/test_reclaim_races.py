@@ -24,16 +24,17 @@ from tests.storage.crashing import Counting, Died, Moment, Striking, copied, die
 from tests.storage.graphs import PEOPLE, content, insert, new_graph, overwrite, place, rows
 
 from omnigraph.errors import CleanupUnderWay, HistoryReclaimed, NotFound, StalledWrite
-from omnigraph.storage import graph_store, turns
-from omnigraph.storage import reclaim as reclaim_module
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage import graph_store
+from omnigraph.storage.commits import turns
+from omnigraph.storage.commits.leases import leases
+from omnigraph.storage.commits.reclaimed_commits import FOLDER, Overtaken, Reclaimed, forget_older, ledger, put_record
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.place import Place
+from omnigraph.storage.files.records import encoded
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.leases import leases
-from omnigraph.storage.place import Place
-from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.reclaimed import FOLDER, Overtaken, Reclaimed, forget_older, ledger, put_record
-from omnigraph.storage.records import encoded
-from omnigraph.storage.verify import verify
+from omnigraph.storage.reclaiming import reclaim as reclaim_module
+from omnigraph.storage.reclaiming.reclaim import reclaim
+from omnigraph.storage.reclaiming.verify import verify
 
 REFUSALS = (CleanupUnderWay, HistoryReclaimed, StalledWrite)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.storage.aging import AgingGraph
 from tests.storage.graphs import PEOPLE, rows
 
-from omnigraph.storage.leases import GRACE
+from omnigraph.storage.commits.leases import GRACE
 
 
 def tidy(folder: Path) -> AgingGraph:

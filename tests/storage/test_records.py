@@ -12,14 +12,14 @@ from tests.engine.history.graphs import calm
 
 import omnigraph as og
 from omnigraph.errors import DamagedRecord, GraphError, UsageError
-from omnigraph.storage import manifest as manifests
-from omnigraph.storage.leases import Lease
-from omnigraph.storage.lineage import Commit, DamagedCommit, OpClass
-from omnigraph.storage.manifest import Head
-from omnigraph.storage.plan import PublishPlan
-from omnigraph.storage.reclaimed import Reclaimed
-from omnigraph.storage.records import decoded, encoded
-from omnigraph.storage.refs import Ref, Tag
+from omnigraph.storage.commits import manifest as manifests
+from omnigraph.storage.commits.leases import Lease
+from omnigraph.storage.commits.lineage import Commit, DamagedCommit, OpClass
+from omnigraph.storage.commits.manifest import Head
+from omnigraph.storage.commits.plan import PublishPlan
+from omnigraph.storage.commits.reclaimed_commits import Reclaimed
+from omnigraph.storage.commits.refs import Ref, Tag
+from omnigraph.storage.files.records import decoded, encoded
 
 COMMIT = Commit("01A", 3, "01B", None, "main", "ada", 5, OpClass.LOGICAL, "mutate", "why", "s1")
 RECORDS: list[Any] = [

@@ -35,16 +35,15 @@ from tests.storage.searchable import (
 )
 
 from omnigraph.errors import KeyConflict, NotFound
-from omnigraph.storage import rewrites
-from omnigraph.storage.changes import Append, Applied
-from omnigraph.storage.derived import own, then
-from omnigraph.storage.effects import Call
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PublishPlan, Replacement
+from omnigraph.storage.files.effects import Call
+from omnigraph.storage.files.place import Durability
 from omnigraph.storage.graph_store import GraphStore, NewTable
-from omnigraph.storage.indexes import extend_indexes, key_indexes
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.place import Durability
-from omnigraph.storage.plan import PublishPlan, Replacement
-from omnigraph.storage.rewrites import (
+from omnigraph.storage.rewriting import rewrites
+from omnigraph.storage.rewriting.derived import own, then
+from omnigraph.storage.rewriting.indexes import extend_indexes, key_indexes
+from omnigraph.storage.rewriting.rewrites import (
     FOLD_FRAGMENTS,
     FOLD_INDEX_ROWS,
     FOLD_ROWS,
@@ -56,7 +55,8 @@ from omnigraph.storage.rewrites import (
     fold_small_fragments,
     rewrite,
 )
-from omnigraph.storage.search import Metric, nearest
+from omnigraph.storage.tables.changes import Append, Applied
+from omnigraph.storage.tables.search import Metric, nearest
 
 
 def sizes(*counts: int) -> list[FragmentSize]:

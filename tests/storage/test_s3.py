@@ -14,13 +14,13 @@ from tests.storage.graphs import DOCUMENT, PEOPLE, SCHEMA, TABLES, content, dele
 from tests.storage.s3 import Server, server
 
 from omnigraph.errors import AlreadyExists, StorageError, UsageError
-from omnigraph.storage.changes import Append
-from omnigraph.storage.effects import Call
-from omnigraph.storage.files import files_of, manifest_files
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.files.effects import Call
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append
+from omnigraph.storage.tables.needed_files import files_of, manifest_files
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -176,9 +176,9 @@ def test_a_store_that_ignores_conditions_is_refused(s3: Server, monkeypatch: pyt
 WRITER = """
 import sys
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.files.place import Durability, Place
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from tests.storage.graphs import MAIN, PEOPLE, insert
 from tests.storage.s3 import BUCKET, Server
 
@@ -204,7 +204,7 @@ def test_two_processes_share_a_branch(s3: Server) -> None:
 
 
 def test_nothing_is_synced_on_an_object_store(s3: Server) -> None:
-    from omnigraph.storage.effects import Effects
+    from omnigraph.storage.files.effects import Effects
 
     calls: list[Call] = []
 

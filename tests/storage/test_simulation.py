@@ -16,7 +16,7 @@ from tests.storage.crashing import copied, scratch_folder
 from tests.storage.graphs import new_graph
 from tests.storage.simulation import History
 
-from omnigraph.storage import manifest, reservations, turns
+from omnigraph.storage.commits import manifest, reservations, turns
 
 HISTORIES = int(os.environ.get("OMNIGRAPH_SIMULATION_HISTORIES", "1000"))
 QUICK = 30

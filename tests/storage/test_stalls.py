@@ -21,18 +21,18 @@ from tests.storage.graphs import PEOPLE, content, insert, new_graph, overwrite, 
 from tests.storage.writers import Writer
 
 from omnigraph.errors import HistoryReclaimed, StalledWrite
-from omnigraph.storage import doomed
-from omnigraph.storage import reclaim as reclaim_module
-from omnigraph.storage.changes import Append, Applied, WrittenRows
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits import reclaim_fence as doomed
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.lance_errors import LostRace
+from omnigraph.storage.files.place import Place, StoredObject
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.lance_errors import LostRace
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.names import version_file
-from omnigraph.storage.place import Place, StoredObject
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.reclaim import ReclaimReport, reclaim
-from omnigraph.storage.verify import verify
+from omnigraph.storage.lance_format.file_names import version_file
+from omnigraph.storage.reclaiming import reclaim as reclaim_module
+from omnigraph.storage.reclaiming.reclaim import ReclaimReport, reclaim
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.tables.changes import Append, Applied, WrittenRows
 
 NOW = timedelta(0)
 

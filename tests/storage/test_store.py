@@ -30,10 +30,10 @@ from omnigraph.errors import (
     ReadSetChanged,
     UsageError,
 )
-from omnigraph.storage.changes import NO_ROWS, Append, Delete, Overwrite
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import NO_ROWS, Append, Delete, Overwrite
 
 
 def test_a_new_graph_has_one_commit_and_empty_tables(tmp_path: Path) -> None:
@@ -281,8 +281,8 @@ def test_a_write_opens_each_touched_table_at_most_once(tmp_path: Path) -> None:
 
 
 def test_tables_come_and_go_with_a_schema(tmp_path: Path) -> None:
+    from omnigraph.storage.commits.manifest import SchemaDocument
     from omnigraph.storage.graph_store import NewTable
-    from omnigraph.storage.manifest import SchemaDocument
 
     store = new_graph(tmp_path)
     before = store.snapshot()

@@ -16,13 +16,13 @@ from tests.storage.graphs import PEOPLE, TABLES, THINGS, content, insert, new_gr
 from tests.storage.latencies import is_busy, percentiles
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import publisher
-from omnigraph.storage.changes import Append
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits import publisher
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.manifest import TAIL_COMMITS, SchemaDocument
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.manifest import TAIL_COMMITS, SchemaDocument
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append
 
 THREADS = 16
 

@@ -11,12 +11,12 @@ import pytest
 from tests.storage.graphs import PEOPLE, THINGS, delete, insert, new_graph, overwrite, upsert
 
 from omnigraph.errors import DamagedRecord, NotFound
-from omnigraph.storage.effects import Effects
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PublishPlan, Replacement
+from omnigraph.storage.files.effects import Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_indexes
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.plan import PublishPlan, Replacement
-from omnigraph.storage.verify import Problem, ProblemKind, verify
+from omnigraph.storage.reclaiming.verify import Problem, ProblemKind, verify
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes
 
 INDEXES = (IndexSpec("by_id", "id", IndexKind.BTREE), IndexSpec("by_text", "text", IndexKind.FULL_TEXT))
 

@@ -25,12 +25,12 @@ from tests.storage.searchable import (
     table_of,
 )
 
-from omnigraph.storage import indexes
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.indexes import extend_indexes
-from omnigraph.storage.rewrites import compact
-from omnigraph.storage.verify import verify
-from omnigraph.storage.work import PinnedTable, Run, here, in_threads
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.rewriting import indexes
+from omnigraph.storage.rewriting.indexes import extend_indexes
+from omnigraph.storage.rewriting.rewrites import compact
+from omnigraph.storage.tables.work import PinnedTable, Run, here, in_threads
 
 P = TypeVar("P")
 R = TypeVar("R")

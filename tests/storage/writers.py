@@ -22,13 +22,13 @@ from tests.storage.aging import MovedClock
 from tests.storage.graphs import DOCUMENT, PEOPLE, TABLES, insert, place, rows
 
 from omnigraph.errors import GraphError
-from omnigraph.storage.changes import Append
-from omnigraph.storage.effects import Call, Effects
+from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.files.effects import Call, Effects
+from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.lineage import OpClass
-from omnigraph.storage.place import Place
-from omnigraph.storage.plan import PlannedChange, PublishPlan
-from omnigraph.storage.reclaim import reclaim
+from omnigraph.storage.reclaiming.reclaim import reclaim
+from omnigraph.storage.tables.changes import Append
 
 Options = Mapping[str, object]
 

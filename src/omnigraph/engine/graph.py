@@ -28,52 +28,52 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.embedding import Embedder
 from omnigraph.embedding.paced import Pace
-from omnigraph.engine.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
-from omnigraph.engine.arguments import source as source_to_load
-from omnigraph.engine.budget import Budget
-from omnigraph.engine.column import Vec
-from omnigraph.engine.door import door, inside
-from omnigraph.engine.embed import EMBED_THREADS, Embedded, embed, require_embedder
-from omnigraph.engine.estimate import estimates
-from omnigraph.engine.explain import Explanation, explained
-from omnigraph.engine.export import ByteSink, Exported, export
-from omnigraph.engine.external.policy import ExternalBlobs
-from omnigraph.engine.external.settling import External
+from omnigraph.engine.arrays.column import Vec
+from omnigraph.engine.blobs.policy import ExternalBlobs
+from omnigraph.engine.blobs.settling import External
+from omnigraph.engine.calls.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
+from omnigraph.engine.calls.arguments import source as source_to_load
+from omnigraph.engine.calls.guard import door, inside
+from omnigraph.engine.execution.budget import Budget
+from omnigraph.engine.execution.explain import Explanation, explained
+from omnigraph.engine.execution.operators import run_steps
+from omnigraph.engine.execution.result import Result
+from omnigraph.engine.execution.run import Run, Traversal
+from omnigraph.engine.execution.tail import collected, finish
+from omnigraph.engine.execution.trace import Trace
+from omnigraph.engine.export.lines import ByteSink, Exported, export
 from omnigraph.engine.history.front import PastMethods
 from omnigraph.engine.history.past import Past
-from omnigraph.engine.looking import LookingMethods
+from omnigraph.engine.inspect import LookingMethods
 from omnigraph.engine.names import Branches, Tags
-from omnigraph.engine.operators import run_steps
-from omnigraph.engine.parameters import Value, bind, require
+from omnigraph.engine.planning.estimate import estimates
+from omnigraph.engine.planning.parameters import Value, bind, require
+from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryText
 from omnigraph.engine.planning.steps import Plan
-from omnigraph.engine.prepared import Prepared, PreparedQueries, QueryText
-from omnigraph.engine.reconcile import Optimized, Reconciler, TableOutcome, optimize
-from omnigraph.engine.result import Result
-from omnigraph.engine.run import Run, Traversal
-from omnigraph.engine.saved import LEAST_ROWS
-from omnigraph.engine.schemas import catalog_of, first_schema, schema_source, tables_of
+from omnigraph.engine.schema.documents import catalog_of, first_schema, schema_source, tables_of
 from omnigraph.engine.session import Session as Session
-from omnigraph.engine.tail import collected, finish
-from omnigraph.engine.trace import Trace
-from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.snapshot.saved import LEAST_ROWS
+from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.upkeep.embedding import EMBED_THREADS, Embedded, embed, require_embedder
+from omnigraph.engine.upkeep.reconcile import Optimized, Reconciler, TableOutcome, optimize
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
 from omnigraph.engine.write.receipt import Receipt as Receipt
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.times import duration
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.work import in_threads
+from omnigraph.storage.tables.work import in_threads
 
 if TYPE_CHECKING:
     from omnigraph.catalog.migration import MigrationPlan
     from omnigraph.engine.analytics import Analytics, Measured
-    from omnigraph.engine.load.progress import Report
-    from omnigraph.engine.load.result import LoadResult
-    from omnigraph.engine.load.runners import Runner
-    from omnigraph.engine.load.sources import Source
-    from omnigraph.engine.write.schema_apply import Backfills, SchemaApplied
-    from omnigraph.storage.reclaim import ReclaimReport
+    from omnigraph.engine.load.read.sources import Source
+    from omnigraph.engine.load.run.progress import Report
+    from omnigraph.engine.load.run.result import LoadResult
+    from omnigraph.engine.load.run.runners import Runner
+    from omnigraph.engine.schema.apply import Backfills, SchemaApplied
+    from omnigraph.storage.reclaiming.reclaim import ReclaimReport
 
 MEMORY_BUDGET = 2 << 30
 """Bytes an open graph may keep in memory between queries, unless told otherwise."""
@@ -413,8 +413,8 @@ class Graph(PastMethods, LookingMethods):
         A value that its type cannot hold exactly is a violation; `lossy="round"` rounds such numbers and times.
         """
         self.store.require_writable()
-        from omnigraph.engine.load.request import asked
-        from omnigraph.engine.load.runner import runner_for
+        from omnigraph.engine.load.run.request import asked
+        from omnigraph.engine.load.run.runner import runner_for
 
         view, request = asked(
             self.store,
@@ -461,7 +461,7 @@ class Graph(PastMethods, LookingMethods):
         self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, backfill: Backfills | None = None
     ) -> MigrationPlan:
         """What it takes to get from the schema of a branch to another one. Nothing is changed."""
-        from omnigraph.engine.write.schema_apply import plan_schema
+        from omnigraph.engine.schema.apply import plan_schema
 
         source = schema_source(schema)
         return plan_schema(self.view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
@@ -481,7 +481,7 @@ class Graph(PastMethods, LookingMethods):
         Entities that exist have to keep what is newly promised, or all violations are raised. `backfill` gives those without a
         value one: `{"Person.email": "unknown"}`.
         """
-        from omnigraph.engine.write.schema_apply import apply_schema
+        from omnigraph.engine.schema.apply import apply_schema
 
         self.store.require_writable()
         return apply_schema(
@@ -555,7 +555,7 @@ class Graph(PastMethods, LookingMethods):
 
         Says what would go; with `dry_run=False` it goes.
         """
-        from omnigraph.storage.reclaim import reclaim
+        from omnigraph.storage.reclaiming.reclaim import reclaim
 
         self.view()  # a graph that is gone has nothing to give back
         age = duration(older_than) if isinstance(older_than, str) else older_than

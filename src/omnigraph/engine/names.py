@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnigraph.engine import arguments
-from omnigraph.engine.arguments import State, name_of
-from omnigraph.engine.door import door
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.arguments import State, name_of
+from omnigraph.engine.calls.guard import door
 from omnigraph.storage.graph_store import MAIN, Ref, Tag
 
 if TYPE_CHECKING:

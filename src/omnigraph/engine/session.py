@@ -7,11 +7,11 @@ from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from omnigraph.engine.budget import Budget
-from omnigraph.engine.door import door
-from omnigraph.engine.prepared import QueryText
-from omnigraph.engine.result import Result
-from omnigraph.engine.view import View
+from omnigraph.engine.calls.guard import door
+from omnigraph.engine.execution.budget import Budget
+from omnigraph.engine.execution.result import Result
+from omnigraph.engine.planning.prepared import QueryText
+from omnigraph.engine.snapshot.view import View
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph

@@ -35,13 +35,13 @@ from omnigraph.engine.analytics.front import Analytics, Asked
 from omnigraph.engine.analytics.local import Measured
 from omnigraph.engine.analytics.scope import Direction, Scope
 from omnigraph.engine.analytics.written import write_back
-from omnigraph.engine.door import door
+from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import NotFound
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import table
 from omnigraph.pipeline.tasks import parallelism
-from omnigraph.storage.lineage import Commit
+from omnigraph.storage.commits.lineage import Commit
 
 _PARTITION_BITS = 33
 """How many bits of Spark's increasing ids count the rows of a partition."""

@@ -19,12 +19,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from omnigraph.engine.load.conclude import Reading
-from omnigraph.engine.load.portioned import Checked, Checks, by_suspects, in_memory
-from omnigraph.engine.load.portions import Placed, Work
-from omnigraph.engine.load.questions import MOST_SUSPECTS, Bucket, Form, Question, Values, joined, suspects_in
-from omnigraph.engine.load.request import Request
-from omnigraph.engine.view import View
+from omnigraph.engine.load.check.questions import MOST_SUSPECTS, Bucket, Form, Question, Values, joined, suspects_in
+from omnigraph.engine.load.read.chunks import Placed, Work
+from omnigraph.engine.load.run.chunked import Checked, Checks, by_suspects, in_memory
+from omnigraph.engine.load.run.conclude import Reading
+from omnigraph.engine.load.run.request import Request
+from omnigraph.engine.snapshot.view import View
 from omnigraph.pipeline.tasks import parallelism, run_tasks
 
 ChecksName = Literal["auto", "driver", "tasks", "joins"]

@@ -37,7 +37,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
-from omnigraph.engine.door import door
+from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.history.changes import Change, Filter, Image
@@ -46,8 +46,8 @@ from omnigraph.errors import UsageError
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import NO_TABLE, STORAGE_OPTION, checked_options, hinted, placed, storage_options
 from omnigraph.pipeline.types import arrow_schema
+from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.lineage import Commit
 
 FORMAT: Final = "omnigraph-changes"
 

@@ -5,7 +5,7 @@
     ogs.export(g, "s3://…")            a folder of JSON lines or Parquet
     ogs.statistics(g)                  numbers of every property
 
-Each of them is cut into payloads by the engine (`omnigraph.storage.work`); here they only get another runner.
+Each of them is cut into payloads by the engine (`omnigraph.storage.tables.work`); here they only get another runner.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Literal, TypeVar
 from pyspark.sql import SparkSession
 
 from omnigraph.embedding import Embedder, Pace
-from omnigraph.engine import arguments
-from omnigraph.engine import embed as embedding
-from omnigraph.engine import export_parts as exporting
-from omnigraph.engine import statistics as counting
-from omnigraph.engine.door import door
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.guard import door
+from omnigraph.engine.export import parts as exporting
+from omnigraph.engine.export import statistics as counting
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.reconcile import Optimized, TableOutcome
-from omnigraph.engine.reconcile import optimize as optimized
+from omnigraph.engine.upkeep import embedding
+from omnigraph.engine.upkeep.reconcile import Optimized, TableOutcome
+from omnigraph.engine.upkeep.reconcile import optimize as optimized
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.tasks import parallelism, run_tasks
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.work import Run
+from omnigraph.storage.tables.work import Run
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -26,28 +26,28 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from omnigraph.engine import arguments
-from omnigraph.engine.door import CHECKS, door
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.guard import CHECKS, door
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.load.headers import column_violations
-from omnigraph.engine.load.naming import Format
-from omnigraph.engine.load.portioned import run_portioned
-from omnigraph.engine.load.portions import Cut, Portion, Work, cuts_of, read_batches, read_portion
-from omnigraph.engine.load.progress import Report, Stage, Told
-from omnigraph.engine.load.request import Request
-from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.runners import Runner
-from omnigraph.engine.load.sources import Source
-from omnigraph.engine.load.types import Type
-from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.load.read.chunks import Cut, Portion, Work, cuts_of, read_batches, read_portion
+from omnigraph.engine.load.read.headers import column_violations
+from omnigraph.engine.load.read.naming import Format
+from omnigraph.engine.load.read.sources import Source
+from omnigraph.engine.load.read.types import Type
+from omnigraph.engine.load.run.chunked import run_portioned
+from omnigraph.engine.load.run.progress import Report, Stage, Told
+from omnigraph.engine.load.run.request import Request
+from omnigraph.engine.load.run.result import LoadResult
+from omnigraph.engine.load.run.runners import Runner
+from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import NotFound, StorageError
 from omnigraph.pipeline.batches import gathered
 from omnigraph.pipeline.checks import ChecksName, checks_by
 from omnigraph.pipeline.session import is_local, session
 from omnigraph.pipeline.tasks import failure, parallelism, run_tasks
-from omnigraph.storage.leases import Held
-from omnigraph.storage.place import Place
+from omnigraph.storage.commits.leases import Held
+from omnigraph.storage.files.place import Place
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from omnigraph.engine import arguments
-from omnigraph.engine.door import door
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.guard import door
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import KeyConflict, ValidationError
 from omnigraph.pipeline.session import ready

@@ -47,7 +47,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from omnigraph.engine.door import door
+from omnigraph.engine.calls.guard import door
 from omnigraph.errors import SparkUnavailable
 from omnigraph.model.versions import __version__
 from omnigraph.pipeline.batches import NO_LIMIT, SPARK_ROWS

@@ -25,19 +25,19 @@ from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
-from omnigraph.engine import arguments
-from omnigraph.engine.door import door
-from omnigraph.engine.external.policy import ExternalBlobs
+from omnigraph.engine.blobs.policy import ExternalBlobs
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
-from omnigraph.engine.load.request import Request
-from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.load.run.request import Request
+from omnigraph.engine.load.run.result import LoadResult
+from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.pipeline.load import on
 from omnigraph.pipeline.session import is_connect
+from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.lineage import Commit
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 

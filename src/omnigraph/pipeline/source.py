@@ -53,19 +53,19 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
-from omnigraph.engine.door import door
+from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
-from omnigraph.engine.load.collected import Mode
-from omnigraph.engine.write.committed import stored_of
+from omnigraph.engine.load.read.collected import Mode
+from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.pipeline.session import as_active, is_connect, ready
 from omnigraph.pipeline.target import writer
 from omnigraph.pipeline.types import arrow_schema, check_writable, spark_schema, to_spark
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.rows import Piece, pieces, scan_images
-from omnigraph.storage.work import PinnedTable
+from omnigraph.storage.tables.rows import Piece, pieces, scan_images
+from omnigraph.storage.tables.work import PinnedTable
 
 FORMAT: Final = "omnigraph"
 

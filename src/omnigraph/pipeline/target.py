@@ -27,18 +27,18 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.graph import open as open_graph
-from omnigraph.engine.load.collected import Mode
-from omnigraph.engine.load.naming import Format
-from omnigraph.engine.load.portioned import run_portioned
-from omnigraph.engine.load.portions import Cut, Portion, Work, read_batches
-from omnigraph.engine.load.progress import Told
-from omnigraph.engine.load.request import Request
-from omnigraph.engine.load.sources import Input
-from omnigraph.engine.view import View
+from omnigraph.engine.load.read.chunks import Cut, Portion, Work, read_batches
+from omnigraph.engine.load.read.collected import Mode
+from omnigraph.engine.load.read.naming import Format
+from omnigraph.engine.load.read.sources import Input
+from omnigraph.engine.load.run.chunked import run_portioned
+from omnigraph.engine.load.run.progress import Told
+from omnigraph.engine.load.run.request import Request
+from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.pipeline.batches import gathered
+from omnigraph.storage.commits.leases import Held
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.leases import Held
 
 LONGEST: Final = timedelta(days=1)
 """How long a write may take."""

@@ -29,8 +29,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from omnigraph import errors
-from omnigraph.engine import arguments
-from omnigraph.engine.door import door
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.guard import door
 from omnigraph.errors import GraphError, TaskFailed
 from omnigraph.pipeline.session import is_connect
 

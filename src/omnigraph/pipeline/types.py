@@ -22,7 +22,7 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
-from omnigraph.engine.external.cells import blob_properties, held_bytes
+from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.conversions import Door, takes

@@ -32,15 +32,11 @@ from omnigraph.errors import (
     UsageError,
 )
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
-from omnigraph.storage.changes import TableState
-from omnigraph.storage.doomed import require_kept
-from omnigraph.storage.finding import find, require_unused
-from omnigraph.storage.forks import refuse_after_fork
-from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.leases import Held, give_back, holding, lasting
-from omnigraph.storage.lineage import Commit, OpClass, TableChange, merge_base
-from omnigraph.storage.manifest import Head, Manifest, ManifestState, SchemaDocument
-from omnigraph.storage.naming import (
+from omnigraph.storage.commits.leases import Held, give_back, holding, lasting
+from omnigraph.storage.commits.lineage import Commit, OpClass, TableChange, merge_base
+from omnigraph.storage.commits.locate import find, require_unused
+from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, SchemaDocument
+from omnigraph.storage.commits.name_rules import (
     GIVE_WAY_SECONDS,
     REFS,
     TAGS,
@@ -54,14 +50,18 @@ from omnigraph.storage.naming import (
     tag_path,
     taken,
 )
-from omnigraph.storage.place import Place, StoredObject
-from omnigraph.storage.plan import PublishPlan
-from omnigraph.storage.publisher import Publisher, Revalidate
-from omnigraph.storage.reclaimed import ledger, reclaimed
-from omnigraph.storage.records import all_of, decoded, encoded, readable
-from omnigraph.storage.refs import Ref as Ref
-from omnigraph.storage.refs import Tag as Tag
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.commits.plan import PublishPlan
+from omnigraph.storage.commits.publisher import Publisher, Revalidate
+from omnigraph.storage.commits.reclaim_fence import require_kept
+from omnigraph.storage.commits.reclaimed_commits import ledger, reclaimed
+from omnigraph.storage.commits.refs import Ref as Ref
+from omnigraph.storage.commits.refs import Tag as Tag
+from omnigraph.storage.files.fork_guard import refuse_after_fork
+from omnigraph.storage.files.lance_errors import translated
+from omnigraph.storage.files.place import Place, StoredObject
+from omnigraph.storage.files.records import all_of, decoded, encoded, readable
+from omnigraph.storage.tables.changes import TableState
+from omnigraph.storage.tables.table import Tables
 
 MAIN = "main"
 MARKED_RUN = 1_024

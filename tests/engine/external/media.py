@@ -16,7 +16,7 @@ from tests.storage.s3 import BUCKET, Server, server
 import omnigraph as og
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.limits import MAX_EXTERNAL_PROBES
-from omnigraph.storage.outside import Measured, Outside
+from omnigraph.storage.files.external_objects import Measured, Outside
 
 SCHEMA = """
 node Photo { name: String @key  note: String?  content: Blob?  thumb: Blob? }

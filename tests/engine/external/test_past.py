@@ -14,9 +14,9 @@ from tests.engine.history.graphs import calm, told
 from tests.engine.load.loading import exported
 
 import omnigraph as og
-from omnigraph.engine.export_parts import export_parts
+from omnigraph.engine.export.parts import export_parts
 from omnigraph.model.blobs import MARK
-from omnigraph.storage.work import in_threads
+from omnigraph.storage.tables.work import in_threads
 
 BYTES = MARK + b"Rlooks like one"
 

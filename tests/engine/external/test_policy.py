@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph import ExternalBlobs
-from omnigraph.engine.external.policy import Refusal, TooLong
+from omnigraph.engine.blobs.policy import Refusal, TooLong
 from omnigraph.model.limits import MAX_EXTERNAL_URI_BYTES
 
 NAMES = st.sampled_from(["a", "ab", "b", "a b", "é", "a+b"])

@@ -12,7 +12,7 @@ from tests.engine.history.graphs import calm, contents, people, put
 from tests.storage.s3 import server
 
 import omnigraph as og
-from omnigraph.engine.reconcile import optimize
+from omnigraph.engine.upkeep.reconcile import optimize
 
 SIZES = (200, 20_000)
 

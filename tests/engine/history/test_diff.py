@@ -14,7 +14,7 @@ from tests.engine.history.graphs import contents, people, put
 
 import omnigraph as og
 from omnigraph.engine.history.equality import same
-from omnigraph.engine.reconcile import optimize
+from omnigraph.engine.upkeep.reconcile import optimize
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.engine.history.graphs import contents, people, put
 
 import omnigraph as og
 from omnigraph.engine.history.feed import ChangePage
-from omnigraph.engine.reconcile import optimize
-from omnigraph.storage.reclaim import reclaim
+from omnigraph.engine.upkeep.reconcile import optimize
+from omnigraph.storage.reclaiming.reclaim import reclaim
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.engine.history.graphs import calm, contents, told
 
 import omnigraph as og
 from omnigraph.engine.history.changes import Change
-from omnigraph.engine.reconcile import optimize
+from omnigraph.engine.upkeep.reconcile import optimize
 
 SCHEMA = """
 node Thing { name: String @key  p: I32?  q: String?  u: I32? @unique }

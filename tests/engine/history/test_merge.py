@@ -12,11 +12,11 @@ from tests.engine.history.graphs import PEOPLE, calm, contents, kinds, names, pe
 
 import omnigraph as og
 from omnigraph.engine.history.merge import Merger
-from omnigraph.engine.reconcile import optimize
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.plan import PublishPlan
-from omnigraph.storage.reclaim import reclaim
-from omnigraph.storage.rows import pieces
+from omnigraph.engine.upkeep.reconcile import optimize
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.plan import PublishPlan
+from omnigraph.storage.reclaiming.reclaim import reclaim
+from omnigraph.storage.tables.rows import pieces
 
 
 @pytest.fixture

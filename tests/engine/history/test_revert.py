@@ -10,8 +10,8 @@ from tests.engine.graphs import upsert
 from tests.engine.history.graphs import contents, kinds, names, people, put, told
 
 import omnigraph as og
-from omnigraph.engine.reconcile import optimize
-from omnigraph.storage.reclaim import reclaim
+from omnigraph.engine.upkeep.reconcile import optimize
+from omnigraph.storage.reclaiming.reclaim import reclaim
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.engine.history.graphs import calm, contents, people, put, told
 
 import omnigraph as og
 from omnigraph.engine.history.deltas import Deltas
-from omnigraph.engine.reconcile import optimize
+from omnigraph.engine.upkeep.reconcile import optimize
 
 PEOPLE = 60
 

@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.write.violations import Violation
-from omnigraph.storage.lineage import OpClass
+from omnigraph.storage.commits.lineage import OpClass
 
 PEOPLE = (Path(__file__).parent.parent / "cases" / "people" / "schema.pg").read_text()
 PEOPLE_LINES = Path(__file__).parent.parent / "cases" / "people" / "data.jsonl"

@@ -16,16 +16,16 @@ import pytest
 from tests.engine.load.conversion_cases import CASES, CELLS, PARAMETER_TEXTS, REFUSED, SCHEMA, TYPES, Case, same, wanted
 
 import omnigraph as og
-from omnigraph.engine.load.files import csv_batches
-from omnigraph.engine.load.frames import typed_rows
-from omnigraph.engine.load.lines import Chunk, chunks
-from omnigraph.engine.load.naming import Format
-from omnigraph.engine.load.parse import parse_chunk
-from omnigraph.engine.load.sources import Input, arrow_batches, inputs_of
-from omnigraph.engine.load.tasks import read_records
-from omnigraph.engine.load.types import Parsed, Types
-from omnigraph.engine.parameters import convert as parameter
-from omnigraph.engine.spelling import spelt, spelt_column
+from omnigraph.engine.arrays.plain_values import spelt, spelt_column
+from omnigraph.engine.load.read.files import csv_batches
+from omnigraph.engine.load.read.frames import typed_rows
+from omnigraph.engine.load.read.lines import Chunk, chunks
+from omnigraph.engine.load.read.naming import Format
+from omnigraph.engine.load.read.parse import parse_chunk
+from omnigraph.engine.load.read.sources import Input, arrow_batches, inputs_of
+from omnigraph.engine.load.read.tasks import read_records
+from omnigraph.engine.load.read.types import Parsed, Types
+from omnigraph.engine.planning.parameters import convert as parameter
 from omnigraph.engine.write.convert import stored
 from omnigraph.errors import ParameterError
 from omnigraph.model.blobs import uri_of

@@ -19,9 +19,9 @@ from tests.engine.load.loading import counts, graph, refused
 
 import omnigraph as og
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.sources import inputs_of
+from omnigraph.engine.load.read.sources import inputs_of
 from omnigraph.language import Source
-from omnigraph.storage import inputs
+from omnigraph.storage.files import inputs
 
 SCHEMA = """
 node Person { name: String @key  country: String?  year: I32?  born: Date? }

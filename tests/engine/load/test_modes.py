@@ -9,7 +9,7 @@ import pytest
 from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, counts, exported, graph, refused, rules
 
 import omnigraph as og
-from omnigraph.engine.load.progress import Progress, Stage, TerminalLine
+from omnigraph.engine.load.run.progress import Progress, Stage, TerminalLine
 
 
 def plain(id_: str, note: str) -> dict[str, object]:

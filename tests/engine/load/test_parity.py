@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.engine.load.loading import EVERYTHING
 
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load import parse
-from omnigraph.engine.load.lines import Chunk
-from omnigraph.engine.load.types import Parsed, Types
+from omnigraph.engine.load.read import parse
+from omnigraph.engine.load.read.lines import Chunk
+from omnigraph.engine.load.read.types import Parsed, Types
 from omnigraph.language import Source
 
 TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))

@@ -23,18 +23,19 @@ from tests.engine.load.dirty import FORMS, Rows, broken, check_agreement, rows
 from tests.engine.load.loading import EVERYTHING, comparable, graph, said, without_made_up, written
 
 import omnigraph as og
-from omnigraph.engine.load import portions, request
-from omnigraph.engine.load.collected import Mode
-from omnigraph.engine.load.lines import Split, chunks
-from omnigraph.engine.load.portioned import Checks, by_suspects, in_memory, run_portioned
-from omnigraph.engine.load.portions import Cut, Lines, Portion, Work, cuts_of, read_portion
-from omnigraph.engine.load.progress import Told
-from omnigraph.engine.load.questions import ask_here, bucket_of
-from omnigraph.engine.load.request import Dialect, Engine, Request, chosen_engine
-from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.sources import inputs_of
-from omnigraph.engine.view import View, Workspace
-from omnigraph.storage.leases import Held
+from omnigraph.engine.load.check.questions import ask_here, bucket_of
+from omnigraph.engine.load.read import chunks as portions
+from omnigraph.engine.load.read.chunks import Cut, Lines, Portion, Work, cuts_of, read_portion
+from omnigraph.engine.load.read.collected import Mode
+from omnigraph.engine.load.read.lines import Split, chunks
+from omnigraph.engine.load.read.sources import inputs_of
+from omnigraph.engine.load.run import request
+from omnigraph.engine.load.run.chunked import Checks, by_suspects, in_memory, run_portioned
+from omnigraph.engine.load.run.progress import Told
+from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
+from omnigraph.engine.load.run.result import LoadResult
+from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.storage.commits.leases import Held
 
 
 @given(

@@ -278,8 +278,8 @@ KILLED = """
 import os, signal, sys
 from unittest.mock import patch
 import omnigraph as og
-from omnigraph.engine.load import portioned
-from omnigraph.engine.load.aside import Aside
+from omnigraph.engine.load.run import chunked as portioned
+from omnigraph.engine.load.run.quarantine_files import Aside
 
 folder, step = sys.argv[1:]
 with patch.object(portioned if step == "publish" else Aside, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL)):

@@ -38,9 +38,9 @@ from tests.storage.aging import MovedClock
 import omnigraph as og
 from omnigraph.engine.graph import Receipt
 from omnigraph.errors import StalledWrite
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.reclaim import reclaim
+from omnigraph.storage.reclaiming.reclaim import reclaim
 
 SCHEMA = """
 node Person { name: String @key  mail: String? @unique  age: I32? }

@@ -23,7 +23,7 @@ from tests.engine.history.graphs import calm, contents
 import omnigraph as og
 from omnigraph.engine.graph import Receipt
 from omnigraph.engine.history import merge
-from omnigraph.storage.rewrites import FOLD_FRAGMENTS
+from omnigraph.storage.rewriting.rewrites import FOLD_FRAGMENTS
 
 FEW = range(6)
 MANY = range(FOLD_FRAGMENTS + 3)

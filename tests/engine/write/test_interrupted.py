@@ -16,9 +16,9 @@ from tests.engine.history.graphs import calm, contents
 from tests.storage.crashing import Counting, Moment, Striking, store_error
 
 import omnigraph as og
-from omnigraph.storage.effects import Effects
+from omnigraph.storage.files.effects import Effects
+from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.place import Durability, Place
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? }

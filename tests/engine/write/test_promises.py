@@ -10,10 +10,10 @@ import pytest
 from tests.engine.graphs import Data, make_graph
 
 import omnigraph as og
+from omnigraph.engine.schema import apply as schema_apply
 from omnigraph.engine.write import commit as committing
-from omnigraph.engine.write import schema_apply
 from omnigraph.engine.write.violations import Violation
-from omnigraph.storage.reclaim import reclaim
+from omnigraph.storage.reclaiming.reclaim import reclaim
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String?  city: String? }

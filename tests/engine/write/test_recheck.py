@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.load.progress import Progress, Stage
-from omnigraph.engine.view import View
+from omnigraph.engine.load.run.progress import Progress, Stage
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write import recheck
 from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.validate import set_violations

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.graphs import Data, make_graph
 
 import omnigraph as og
-from omnigraph.engine.write import schema_apply
+from omnigraph.engine.schema import apply as schema_apply
 
 PERSON = "node Person { name: String @key  age: I32?  status: enum(open, done)? }"
 KNOWS = "edge Knows: Person -> Person"

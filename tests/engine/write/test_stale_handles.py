@@ -13,8 +13,8 @@ from tests.engine.graphs import make_graph
 from tests.engine.history.graphs import calm
 
 import omnigraph as og
+from omnigraph.storage.commits.manifest import SchemaDocument
 from omnigraph.storage.graph_store import Snapshot
-from omnigraph.storage.manifest import SchemaDocument
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -19,8 +19,8 @@ from tests.storage.crashing import scratch_folder
 
 import omnigraph as og
 from omnigraph.errors import ReadSetChanged
-from omnigraph.storage import reservations
-from omnigraph.storage.manifest import Reservation
+from omnigraph.storage.commits import reservations
+from omnigraph.storage.commits.manifest import Reservation
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

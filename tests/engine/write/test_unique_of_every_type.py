@@ -10,7 +10,7 @@ import pytest
 from tests.engine.every_type import SCALARS
 
 import omnigraph as og
-from omnigraph.engine.operators import pushdown
+from omnigraph.engine.execution.operators import pushdown
 
 KEYED = [name for name in SCALARS if name != "Bool"]
 

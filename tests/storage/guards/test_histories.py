@@ -19,14 +19,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage.changes import Append, Applied, Delete, Overwrite, TableState, Upsert, WrittenRows
-from omnigraph.storage.columns import add_nullable_columns, drop_columns
-from omnigraph.storage.derived import own
-from omnigraph.storage.indexes import IndexKind, IndexSpec, extend_index, extend_indexes
-from omnigraph.storage.place import Durability, Place
-from omnigraph.storage.rewrites import commit_rewrites, compact, fragment_sizes, rewrite
-from omnigraph.storage.search import Metric, Words, full_text, nearest
-from omnigraph.storage.tables import Table, Tables
+from omnigraph.storage.files.place import Durability, Place
+from omnigraph.storage.rewriting.columns import add_nullable_columns, drop_columns
+from omnigraph.storage.rewriting.derived import own
+from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_index, extend_indexes
+from omnigraph.storage.rewriting.rewrites import commit_rewrites, compact, fragment_sizes, rewrite
+from omnigraph.storage.tables.changes import Append, Applied, Delete, Overwrite, TableState, Upsert, WrittenRows
+from omnigraph.storage.tables.search import Metric, Words, full_text, nearest
+from omnigraph.storage.tables.table import Table, Tables
 
 STEPS = 60
 QUICK = 2

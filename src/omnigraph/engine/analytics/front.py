@@ -26,9 +26,9 @@ from omnigraph.engine.analytics.algorithms import (
 )
 from omnigraph.engine.analytics.scope import Direction, DirectionName, Names, Scope, Sources, scope_of, sources_of
 from omnigraph.engine.analytics.written import Target, check_target
-from omnigraph.engine.arguments import State, ids, name_of
-from omnigraph.engine.door import CHECKS, door
-from omnigraph.engine.view import View
+from omnigraph.engine.calls.arguments import State, ids, name_of
+from omnigraph.engine.calls.guard import CHECKS, door
+from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.storage.graph_store import MAIN
 

@@ -22,14 +22,14 @@ from omnigraph.engine.analytics.algorithms import (
 from omnigraph.engine.analytics.front import Asked
 from omnigraph.engine.analytics.network import Network, network_of
 from omnigraph.engine.analytics.written import write_back
-from omnigraph.engine.arguments import whole as at_least
-from omnigraph.engine.chunked import whole
-from omnigraph.engine.column import Array, Vec
-from omnigraph.engine.door import door
-from omnigraph.engine.result import Result
-from omnigraph.engine.view import Workspace
+from omnigraph.engine.arrays.chunked import whole
+from omnigraph.engine.arrays.column import Array, Vec
+from omnigraph.engine.calls.arguments import whole as at_least
+from omnigraph.engine.calls.guard import door
+from omnigraph.engine.execution.result import Result
+from omnigraph.engine.snapshot.view import Workspace
+from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.lineage import Commit
 
 
 class Measured(Result):

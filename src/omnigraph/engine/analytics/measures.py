@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.engine import adjacency
-from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.analytics.network import Network, without_loops
 from omnigraph.engine.analytics.scope import Direction
-from omnigraph.engine.column import Array
-from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.arrays.column import Array
+from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.snapshot import adjacency
+from omnigraph.engine.snapshot.adjacency import Adjacency
 
 _WEDGES = 1 << 22
 """Pairs of neighbours that are looked at together when triangles are counted."""

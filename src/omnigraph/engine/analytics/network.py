@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine import adjacency
-from omnigraph.engine.adjacency import Adjacency
 from omnigraph.engine.analytics.scope import Direction, Scope
-from omnigraph.engine.column import Array, Mask
-from omnigraph.engine.numbering import Numbers
-from omnigraph.engine.view import View
+from omnigraph.engine.arrays.column import Array, Mask
+from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.snapshot import adjacency
+from omnigraph.engine.snapshot.adjacency import Adjacency
+from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, ResourceLimit
 
 EDGE_BYTES = 56

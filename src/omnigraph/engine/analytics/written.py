@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.analytics.algorithms import Algorithm
-from omnigraph.engine.chunked import whole
-from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.arrays.chunked import whole
+from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.fill import fill
 from omnigraph.errors import UsageError
 from omnigraph.model.types import INTEGER_RANGES, PropertyType
-from omnigraph.storage.lineage import Commit
+from omnigraph.storage.commits.lineage import Commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.engine.export import exported_types, portions
+from omnigraph.engine.export.lines import exported_types, portions
 from omnigraph.engine.history.changes import Filter
-from omnigraph.engine.view import View
+from omnigraph.engine.snapshot.view import View
 
 _DECODER = msgspec.json.Decoder()
 

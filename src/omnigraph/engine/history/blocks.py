@@ -13,12 +13,12 @@ from typing import Any
 
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.history.changes import Change, ChangeList, Filter
+from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.deltas import Deltas, Type, types_of
 from omnigraph.engine.history.evolution import SchemaChange, incomparable
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ParentlessCommit, SchemaBoundary
-from omnigraph.storage.commit_log import CommitLog
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.reclaimed import Reclaimed
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.reclaimed_commits import Reclaimed
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
     Change(kind="node", type="Person", id="Ada", op="update", before=Image(…), after=Image(…))
 
 The order is frozen: nodes before edges, then the opaque id of the type, then the id of the entity. An entity stands in a list of
-changes once. Values are spelt as in an export (`omnigraph.engine.spelling`). The opaque id of a type survives a rename and is
+changes once. Values are spelt as in an export (`omnigraph.engine.arrays.plain_values`). The opaque id of a type survives a rename and is
 another one when a type is dropped and made again.
 """
 
@@ -21,8 +21,8 @@ from typing import Any, Literal
 import numpy as np
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.arrays.plain_values import plain, spelt
 from omnigraph.engine.history.row_delta import RawRow, RowDelta
-from omnigraph.engine.spelling import plain, spelt
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.printable import printable

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
-from omnigraph.engine.chunked import among, whole
+from omnigraph.engine.arrays.chunked import among, whole
 from omnigraph.engine.history.conflicts import (
     Choice,
     Conflict,
@@ -41,14 +41,14 @@ from omnigraph.engine.history.conflicts import (
 from omnigraph.engine.history.deltas import DIRECT_ROWS, Deltas, aligned, types_of
 from omnigraph.engine.history.row_delta import DELETE, RawRow, RowDelta, no_images, raw_rows, table_of
 from omnigraph.engine.history.three_way import Clash, decide
-from omnigraph.engine.view import View, table_key
+from omnigraph.engine.snapshot.committed import rows_where
+from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.changeset import ChangeSet, Delta, no_rows
-from omnigraph.engine.write.committed import rows_where
 from omnigraph.engine.write.validate import violations
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
-from omnigraph.storage.differences import rows_apart
-from omnigraph.storage.rows import images
+from omnigraph.storage.tables.differences import rows_apart
+from omnigraph.storage.tables.rows import images
 
 ROUNDS = 16
 """How often resolving what validation finds may bring up something new."""

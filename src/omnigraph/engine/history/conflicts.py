@@ -21,11 +21,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.arrays.plain_values import plain, spelt
+from omnigraph.engine.execution.result import wire
 from omnigraph.engine.history.changes import Kind, shown
 from omnigraph.engine.history.row_delta import RawRow
-from omnigraph.engine.parameters import convert
-from omnigraph.engine.result import wire
-from omnigraph.engine.spelling import plain, spelt
+from omnigraph.engine.planning.parameters import convert
 from omnigraph.engine.write.convert import stored
 from omnigraph.errors import BlobRefused, MergeConflict, ParameterError, UsageError
 from omnigraph.model.blobs import managed, uri_of

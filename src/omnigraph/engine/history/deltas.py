@@ -1,7 +1,7 @@
 """Finding what differs between two states of a graph, at a cost that follows the difference.
 
 Per type there are two pins. If they are equal nothing differs, and nothing is read. If not, the pieces they do not share are read
-and their rows matched by id (`omnigraph.storage.differences`).
+and their rows matched by id (`omnigraph.storage.tables.differences`).
 
 That is little as long as nobody rewrote the table in between. Where compaction did, two pins share no piece although they hold
 the same rows; but the lineage says which commits were maintenance. So the way from one state to the other is cut at those
@@ -27,13 +27,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
-from omnigraph.engine.chunked import among, whole
+from omnigraph.engine.arrays.chunked import among, whole
+from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
-from omnigraph.engine.view import View, Workspace, table_key
+from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.errors import HistoryReclaimed
-from omnigraph.storage.changes import TableState
-from omnigraph.storage.commit_log import CommitLog
-from omnigraph.storage.differences import (
+from omnigraph.storage.commits.lineage import OpClass, merge_base
+from omnigraph.storage.graph_store import Snapshot
+from omnigraph.storage.lance_format.filters import equal, one_of
+from omnigraph.storage.tables.changes import TableState
+from omnigraph.storage.tables.differences import (
     Part,
     Unlike,
     addresses,
@@ -44,11 +47,8 @@ from omnigraph.storage.differences import (
     rows_apart,
     unlike,
 )
-from omnigraph.storage.filters import equal, one_of
-from omnigraph.storage.graph_store import Snapshot
-from omnigraph.storage.lineage import OpClass, merge_base
-from omnigraph.storage.rows import found
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables.rows import found
+from omnigraph.storage.tables.table import Table
 
 DIRECT_ROWS = 16_384
 """Up to so many rows two pins are compared without asking whether the lineage knows a shorter way: as many as a fold rewrites."""

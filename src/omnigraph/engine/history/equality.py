@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.column import Mask, to_mask
+from omnigraph.engine.arrays.column import Mask, to_mask
 
 
 def same(left: pa.Array, right: pa.Array) -> Mask:

@@ -24,13 +24,13 @@ import msgspec
 
 from omnigraph.engine.history.blocks import Block, Blocks, CatalogOf, Cause, gap
 from omnigraph.engine.history.changes import Change, ChangeList, Filter
+from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.cursors import Token, filter_text, read_token, rejected, require, write_token
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ResourceLimit, UsageError
 from omnigraph.model.limits import MAX_PAGE_BYTES, MAX_PAGE_CHANGES, MAX_POLL_COMMITS
-from omnigraph.storage.commit_log import CommitLog
-from omnigraph.storage.lineage import Commit
-from omnigraph.storage.reclaimed import Reclaimed
-from omnigraph.storage.refs import Ref
+from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.commits.reclaimed_commits import Reclaimed
+from omnigraph.storage.commits.refs import Ref
 
 DEFAULT_CHANGES = 1_000
 DEFAULT_BYTES = 4 << 20

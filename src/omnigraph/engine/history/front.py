@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from omnigraph.catalog.catalog import Catalog
-from omnigraph.engine import arguments
-from omnigraph.engine.arguments import State, name_of
-from omnigraph.engine.door import door
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.arguments import State, name_of
+from omnigraph.engine.calls.guard import door
 from omnigraph.engine.history.baseline import Baseline
 from omnigraph.engine.history.blocks import Block
 from omnigraph.engine.history.changes import Filter
@@ -16,7 +16,7 @@ from omnigraph.engine.history.diff import Diff
 from omnigraph.engine.history.feed import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT_COMMITS, ChangePage, Limits
 from omnigraph.engine.history.merge import Merge, Wanted
 from omnigraph.engine.history.past import Names, Past
-from omnigraph.engine.view import View
+from omnigraph.engine.snapshot.view import View
 from omnigraph.storage.graph_store import MAIN
 
 

@@ -30,23 +30,23 @@ from typing import Any, Literal
 
 from omnigraph.engine.history.changes import ChangeList
 from omnigraph.engine.history.combine import Combination, Combined, Combiner
+from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.conflicts import Conflict, Resolutions, Resolve, refused
 from omnigraph.engine.history.deltas import Deltas
 from omnigraph.engine.history.diff import lines_of
 from omnigraph.engine.history.row_delta import DELETE, INSERT, UPDATE
-from omnigraph.engine.view import View
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import typed
 from omnigraph.engine.write.validate import relied_on
 from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
 from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
 from omnigraph.model.printable import printable
-from omnigraph.storage.changes import Append, Applied, Change, Delete, TableState, Upsert
-from omnigraph.storage.commit_log import CommitLog
-from omnigraph.storage.differences import graft, pieces_apart, same_columns, unlike
+from omnigraph.storage.commits.lineage import Commit, OpClass, merge_base, merge_bases
+from omnigraph.storage.commits.manifest import ManifestState
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.lineage import Commit, OpClass, merge_base, merge_bases
-from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, TableState, Upsert
+from omnigraph.storage.tables.differences import graft, pieces_apart, same_columns, unlike
 
 GRAFTED_ROWS = 1_024
 """Rows per data file from which files are grafted; smaller ones are better written together."""

@@ -12,6 +12,7 @@ from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.history.baseline import Baseline
 from omnigraph.engine.history.blocks import Block, Blocks
 from omnigraph.engine.history.changes import ChangeList, Filter
+from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.cursors import rejected, write_token
 from omnigraph.engine.history.deltas import Deltas, types_of
 from omnigraph.engine.history.diff import Diff, End
@@ -19,13 +20,12 @@ from omnigraph.engine.history.feed import ChangePage, Feed, Limits, Line
 from omnigraph.engine.history.merge import Merge, Merger, Wanted
 from omnigraph.engine.history.parting import paired
 from omnigraph.engine.history.row_delta import RowDelta
-from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
-from omnigraph.storage.commit_log import CommitLog
+from omnigraph.storage.commits.lineage import Commit, merge_base
+from omnigraph.storage.commits.name_rules import reads_like_id
+from omnigraph.storage.commits.reclaimed_commits import reclaimed
 from omnigraph.storage.graph_store import Snapshot
-from omnigraph.storage.lineage import Commit, merge_base
-from omnigraph.storage.naming import reads_like_id
-from omnigraph.storage.reclaimed import reclaimed
 
 Names = Iterable[str] | str | None
 

@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
-from omnigraph.engine.chunked import among, whole
-from omnigraph.engine.column import Mask, to_mask
+from omnigraph.engine.arrays.chunked import among, whole
+from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.history.equality import differing
 
 INSERT: Final = 0

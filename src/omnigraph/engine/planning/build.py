@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog import lower as lw
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.planning import lowering as lw
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import RANK, Binding, EdgeBinding, NodeBinding
 

@@ -1,4 +1,4 @@
-"""The steps of a plan, as values. `omnigraph.engine.operators` runs them; rules turn some into better ones.
+"""The steps of a plan, as values. `omnigraph.engine.execution.operators` runs them; rules turn some into better ones.
 
 A plan is a list of steps that each take frames and give frames, and a tail that turns frames into the result. `describe` is how a
 step is shown to people, in `explain` and in the fixtures of the rules.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from omnigraph.engine.column import Array, Mask
+from omnigraph.engine.arrays.column import Array, Mask
 
 
 class Lexicon:

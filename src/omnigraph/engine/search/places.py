@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.column import Array
-from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.arrays.column import Array
+from omnigraph.engine.arrays.numbering import Numbers
 
 Ids = Callable[[Numbers], pa.StringArray]
 

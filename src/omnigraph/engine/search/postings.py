@@ -18,11 +18,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.adjacency import all_below
-from omnigraph.engine.column import Array, Mask
-from omnigraph.engine.saved import State, arrays_to_texts, texts_to_arrays
+from omnigraph.engine.arrays.column import Array, Mask
+from omnigraph.engine.search.analyzer import analysed
 from omnigraph.engine.search.edits import Lexicon
-from omnigraph.engine.text import analysed
+from omnigraph.engine.snapshot.adjacency import all_below
+from omnigraph.engine.snapshot.saved import State, arrays_to_texts, texts_to_arrays
 
 READ_THROUGH: Final = 4
 """Terms looked for by reading through before tokens are sorted: sorting costs as much as some dozens of them."""

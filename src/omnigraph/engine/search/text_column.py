@@ -25,16 +25,16 @@ from typing import Final
 
 import numpy as np
 
-from omnigraph.engine.column import Array, Mask
-from omnigraph.engine.memory import Key, Memory
-from omnigraph.engine.numbering import Numbers
-from omnigraph.engine.saved import Saved
+from omnigraph.engine.arrays.column import Array, Mask
+from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.search.analyzer import ANALYSIS, terms, words
 from omnigraph.engine.search.postings import Rows, Segment
-from omnigraph.engine.stored import Stored
-from omnigraph.engine.text import ANALYSIS, terms, words
-from omnigraph.storage.indexes import IndexKind
-from omnigraph.storage.rows import Piece, column_identity, offsets, read_pieces
-from omnigraph.storage.search import Words, full_text
+from omnigraph.engine.snapshot.memory import Key, Memory
+from omnigraph.engine.snapshot.saved import Saved
+from omnigraph.engine.snapshot.stored import Stored
+from omnigraph.storage.rewriting.indexes import IndexKind
+from omnigraph.storage.tables.rows import Piece, column_identity, offsets, read_pieces
+from omnigraph.storage.tables.search import Words, full_text
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -212,7 +212,7 @@ class PassingText:
     """The property at a pin when its terms are too many to keep: a question reads it all, a batch at a time.
 
     Unless the table has a full-text index of it: then only texts that the index proposes are read, and looked at again. The
-    index is built so that it leaves out nothing a query could look for (`omnigraph.engine.reconcile`).
+    index is built so that it leaves out nothing a query could look for (`omnigraph.engine.upkeep.reconcile`).
     """
 
     def __init__(self, stored: Stored, name: str, statistics: dict[int, _Statistics]) -> None:

@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.column import Array, Mask
-from omnigraph.engine.numbering import Numbers
+from omnigraph.engine.arrays.column import Array, Mask
+from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.search.places import ordered
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[Any]]

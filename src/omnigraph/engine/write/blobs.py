@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from omnigraph.catalog import logical as lg
-from omnigraph.engine.evaluate import constant
-from omnigraph.engine.external.policy import Refusal, TooLong
-from omnigraph.engine.external.settling import External, Settling
-from omnigraph.engine.run import Run
+from omnigraph.engine.blobs.policy import Refusal, TooLong
+from omnigraph.engine.blobs.settling import External, Settling
+from omnigraph.engine.execution.evaluate import constant
+from omnigraph.engine.execution.run import Run
 from omnigraph.engine.write.convert import blob
 from omnigraph.errors import BlobRefused, BlobUnavailable, ResourceLimit
 from omnigraph.model.blobs import uri_of
 from omnigraph.model.limits import MAX_EXTERNAL_URI_BYTES
 from omnigraph.model.uris import shown_uri
-from omnigraph.storage.outside import Unreachable
+from omnigraph.storage.files.external_objects import Unreachable
 
 
 def copied(query: lg.MutationQuery, run: Run, external: External) -> Mapping[str, bytes]:

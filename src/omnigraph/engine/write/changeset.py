@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
-from omnigraph.engine.chunked import NO_IDS, whole
-from omnigraph.engine.view import table_key
-from omnigraph.storage.changes import Marks, WrittenRows
+from omnigraph.engine.arrays.chunked import NO_IDS, whole
+from omnigraph.engine.snapshot.view import table_key
+from omnigraph.storage.tables.changes import Marks, WrittenRows
 
 
 class PlaceList(Protocol):

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.view import View, Workspace
+from omnigraph.engine.snapshot.committed import existing, stored_of
+from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
-from omnigraph.engine.write.committed import existing, stored_of
 from omnigraph.engine.write.recheck import recheck
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
-from omnigraph.storage.changes import Append, ArrowIds, Change, Delete, Overwrite, Upsert
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.manifest import ManifestState
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.graph_store import Snapshot
-from omnigraph.storage.lineage import Commit, OpClass
-from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.plan import PlannedChange, PublishPlan
+from omnigraph.storage.tables.changes import Append, ArrowIds, Change, Delete, Overwrite, Upsert
 
 
 @dataclass(frozen=True, slots=True)

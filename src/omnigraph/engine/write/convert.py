@@ -1,12 +1,12 @@
 """Values that are to be stored: from what a query gives to what a column holds, or a clear refusal.
 
 The table of `omnigraph.model.conversions` says what fits. Dates are days and moments milliseconds by then
-(`omnigraph.engine.parameters`).
+(`omnigraph.engine.planning.parameters`).
 """
 
 from __future__ import annotations
 
-from omnigraph.engine.parameters import Value
+from omnigraph.engine.planning.parameters import Value
 from omnigraph.errors import ParameterError
 from omnigraph.model.conversions import Door, Misfit, convert
 from omnigraph.model.times import shortened

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.shape import Unique
-from omnigraph.engine.chunked import whole
-from omnigraph.engine.column import Mask, to_mask
-from omnigraph.engine.view import View
+from omnigraph.engine.arrays.chunked import whole
+from omnigraph.engine.arrays.column import Mask, to_mask
+from omnigraph.engine.snapshot.committed import stored_of
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import Delta
-from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.rules import values
 from omnigraph.engine.write.violations import refuse
-from omnigraph.storage.rows import images, scan_images
+from omnigraph.storage.tables.rows import images, scan_images
 
 _LOOKED_UP = 8_192
 """To change more rows than that, the table is read through once."""

@@ -20,20 +20,20 @@ import pyarrow as pa
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.catalog.keys import entity_id
-from omnigraph.engine.chunked import whole
-from omnigraph.engine.column import Vec
-from omnigraph.engine.evaluate import Scope, constant, holds
-from omnigraph.engine.external.settling import External
-from omnigraph.engine.frame import Frame
-from omnigraph.engine.operators import run_steps
+from omnigraph.engine.arrays.chunked import whole
+from omnigraph.engine.arrays.column import Vec
+from omnigraph.engine.blobs.settling import External
+from omnigraph.engine.execution.evaluate import Scope, constant, holds
+from omnigraph.engine.execution.frame import Frame
+from omnigraph.engine.execution.operators import run_steps
+from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import EdgeBinding, NodeBinding
 from omnigraph.engine.planning.rules import key_lookup
-from omnigraph.engine.run import Run
-from omnigraph.engine.view import View, table_key
+from omnigraph.engine.snapshot.committed import rows_where, stored_of
+from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.blobs import copied
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.engine.write.committed import rows_where, stored_of
 from omnigraph.engine.write.convert import stored
 from omnigraph.engine.write.rules import values
 from omnigraph.engine.write.staging import MutationStaging, Row
@@ -42,7 +42,7 @@ from omnigraph.errors import ParameterError, UsageError
 from omnigraph.model.blobs import uri_of
 from omnigraph.model.ids import IdSource
 from omnigraph.model.types import Scalar
-from omnigraph.storage.rows import images
+from omnigraph.storage.tables.rows import images
 
 _VARIABLE = "it"
 

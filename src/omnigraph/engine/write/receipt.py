@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.storage.lineage import Commit
+from omnigraph.storage.commits.lineage import Commit
 
 
 @dataclass(frozen=True, slots=True)

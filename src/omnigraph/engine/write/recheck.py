@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import EdgeType
-from omnigraph.engine.chunked import among, whole
-from omnigraph.engine.view import View
+from omnigraph.engine.arrays.chunked import among, whole
+from omnigraph.engine.snapshot.committed import stored_of
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.engine.write.committed import stored_of
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
-from omnigraph.storage.rows import read_pieces
+from omnigraph.storage.tables.rows import read_pieces
 
 
 def recheck(changes: ChangeSet, before: View, now: View) -> list[Violation]:

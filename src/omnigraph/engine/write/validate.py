@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
-from omnigraph.engine.view import View, table_key
+from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique, values
 from omnigraph.engine.write.violations import Violation

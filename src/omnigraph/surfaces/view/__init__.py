@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from omnigraph.engine import arguments
-from omnigraph.engine.arguments import State, name_of
-from omnigraph.engine.door import door
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.arguments import State, name_of
+from omnigraph.engine.calls.guard import door
 from omnigraph.surfaces.view.picture import Picture
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
-    from omnigraph.engine.prepared import QueryText
+    from omnigraph.engine.planning.prepared import QueryText
 
 __all__ = ["Picture", "view"]
 

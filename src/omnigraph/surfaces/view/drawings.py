@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.engine.export.subgraph import Subgraph, nodes_by_id
 from omnigraph.engine.history.changes import Change, shown
 from omnigraph.engine.history.diff import Diff
-from omnigraph.engine.subgraph import Subgraph, nodes_by_id
-from omnigraph.engine.view import View
+from omnigraph.engine.snapshot.view import View
 from omnigraph.surfaces.view.drawing import Detail, Drawing, DrawnEdge, DrawnNode, Status
 
 DRAWN_CHANGES = 1_000

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog import lower as lw
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.planning import lowering as lw
 
 _EQUALITY = 0.01
 _RANGE = 0.3

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.catalog import lower as lw
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.logical import HopDirection
+from omnigraph.engine.planning import lowering as lw
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.rules.count_walks import counted, needed_variables
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.catalog import lower as lw
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.planning import lowering as lw
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.build import with_conditions
 

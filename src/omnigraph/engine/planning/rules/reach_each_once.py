@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog import lower as lw
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.planning import lowering as lw
 from omnigraph.engine.planning import steps as st
 from omnigraph.language.gq.tree import AggregateFunction as Fn
 

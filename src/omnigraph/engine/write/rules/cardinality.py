@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType
-from omnigraph.engine.chunked import NO_IDS, among, together, whole
-from omnigraph.engine.hashing import none_occurs_more_often
-from omnigraph.engine.view import View
+from omnigraph.engine.arrays.chunked import NO_IDS, among, together, whole
+from omnigraph.engine.arrays.hashing import none_occurs_more_often
+from omnigraph.engine.snapshot.committed import rows_where, stored_of
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.engine.write.committed import rows_where, stored_of
 from omnigraph.engine.write.rules.endpoints import removed_nodes
 from omnigraph.engine.write.violations import Violation
 

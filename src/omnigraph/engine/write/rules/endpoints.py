@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EdgeType, NodeType
-from omnigraph.engine.chunked import among, together, whole
-from omnigraph.engine.view import View
+from omnigraph.engine.arrays.chunked import among, together, whole
+from omnigraph.engine.snapshot.committed import existing, rows_where, stored_of
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.engine.write.committed import existing, rows_where, stored_of
 from omnigraph.engine.write.violations import Violation
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from omnigraph.engine.view import View
+from omnigraph.engine.snapshot.committed import existing
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import Delta
-from omnigraph.engine.write.committed import existing
 from omnigraph.engine.write.violations import Violation
 
 

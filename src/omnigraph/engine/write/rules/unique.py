@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import NodeType
 from omnigraph.catalog.shape import Unique
-from omnigraph.engine.chunked import among, plain, whole
-from omnigraph.engine.column import Mask, Vec
-from omnigraph.engine.grouping import Codes, codes_of, combined
-from omnigraph.engine.hashing import all_differ
-from omnigraph.engine.view import View
+from omnigraph.engine.arrays.chunked import among, plain, whole
+from omnigraph.engine.arrays.column import Mask, Vec
+from omnigraph.engine.arrays.grouping import Codes, codes_of, combined
+from omnigraph.engine.arrays.hashing import all_differ
+from omnigraph.engine.snapshot.committed import rows_where
+from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import Delta
-from omnigraph.engine.write.committed import rows_where
 from omnigraph.engine.write.rules.values import refuse_void
 from omnigraph.engine.write.violations import Violation
 

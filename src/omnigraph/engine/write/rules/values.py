@@ -16,9 +16,9 @@ from omnigraph.catalog.catalog import EdgeType, NodeType, Property
 from omnigraph.catalog.keepable import void
 from omnigraph.catalog.logical import Comparator
 from omnigraph.catalog.shape import Check, Range
-from omnigraph.engine.chunked import plain
-from omnigraph.engine.column import Mask, Vec, to_mask
-from omnigraph.engine.compare import compare
+from omnigraph.engine.arrays.chunked import plain
+from omnigraph.engine.arrays.column import Mask, Vec, to_mask
+from omnigraph.engine.execution.compare import compare
 from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import VoidConstraint

@@ -15,7 +15,7 @@ from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, add
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
-    from omnigraph.engine.load.result import LoadResult
+    from omnigraph.engine.load.run.result import LoadResult
 
 MODES = ("overwrite", "append", "merge")
 ENGINES = ("auto", "local", "spark")
@@ -129,7 +129,7 @@ def _engine(engine: str, master: str | None, conf: tuple[str, ...]) -> object:
         if not sign or not name.strip():
             raise UsageError(f"--conf {given}: write KEY=VALUE", hint="Such as --conf spark.executor.memory=4g.")
         settings[name.strip()] = value
-    from omnigraph.engine.load.runners import runner_of
+    from omnigraph.engine.load.run.runners import runner_of
 
     runner_of("spark")  # says what is missing, if anything is
     from omnigraph.pipeline.load import started_on

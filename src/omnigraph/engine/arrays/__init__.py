@@ -1,0 +1,1 @@
+"""Columns in memory: vectors, groups, order, hashes, string buffers, numberings."""

@@ -1,0 +1,1 @@
+"""Public calls: arguments are checked before anything is done, and errors are ours."""

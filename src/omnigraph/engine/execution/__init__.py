@@ -1,0 +1,1 @@
+"""A plan over a snapshot, to a result."""

@@ -1,0 +1,184 @@
+"""Expressions and conditions over the rows of a frame.
+
+A `Scope` knows what each variable of a frame stands for and fetches properties; `value` and `holds` work on whole columns. A
+condition is true, or it is not: where an operand is missing it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog import logical as lg
+from omnigraph.engine.arrays.column import Array, Mask, Vec, concat, nulls
+from omnigraph.engine.execution.compare import FEW_CHOICES, Operand, among, compare, one_of, set_of
+from omnigraph.engine.execution.frame import TYPE_LOW, TYPE_SHIFT, Frame
+from omnigraph.engine.planning.bindings import Binding, EdgeBinding
+from omnigraph.engine.planning.parameters import Value, require, temporal
+from omnigraph.engine.snapshot.nodes import Located
+from omnigraph.errors import QueryError
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.types import PropertyType, Scalar
+
+if TYPE_CHECKING:
+    from omnigraph.engine.execution.run import Run
+
+
+class Scope:
+    """The variables of some rows."""
+
+    __slots__ = ("_located", "bindings", "frame", "rows", "run")
+
+    def __init__(self, run: Run, frame: Frame, bindings: dict[str, Binding]) -> None:
+        self.run = run
+        self.frame = frame
+        self.bindings = bindings
+        self.rows = frame.rows
+        self._located: dict[str, Located] = {}
+
+    def property(self, variable: str, name: str) -> Vec:
+        """A property of a variable, for every row."""
+        located = self._located.get(variable)
+        if located is not None:
+            return located.values(name)
+        column = self.frame.columns[variable]
+        binding = self.bindings[variable]
+        view = self.run.view
+        if isinstance(binding, EdgeBinding):
+            return view.edges(binding.edge).values(column, name)
+        if len(binding.types) == 1:
+            located = self._located[variable] = view.nodes(binding.types[0]).located(column)
+            return located.values(name)
+        return self._across(column, binding.types, lambda type_, numbers: view.nodes(type_).values(numbers, name))
+
+    def ids(self, variable: str) -> Vec:
+        """The ids of the nodes (or edges) a variable stands for."""
+        column = self.frame.columns[variable]
+        binding = self.bindings[variable]
+        view = self.run.view
+        if isinstance(binding, EdgeBinding):
+            return view.edges(binding.edge).values(column, "id")
+        if len(binding.types) == 1:
+            return view.nodes(binding.types[0]).names(column)
+        return self._across(column, binding.types, lambda t, numbers: view.nodes(t).names(numbers))
+
+    def nodes_of(self, variable: str, type_: str) -> Array:
+        """Numbers of a variable as nodes of one type; nobody where it stands for another type."""
+        column = self.frame.columns[variable]
+        binding = self.bindings[variable]
+        assert not isinstance(binding, EdgeBinding)
+        if len(binding.types) == 1:
+            return column
+        place = binding.types.index(type_) if type_ in binding.types else -2
+        return np.where((column >= 0) & (column >> TYPE_SHIFT == place), column & TYPE_LOW, -1)
+
+    def _across(self, column: Array, types: tuple[str, ...], values: Callable[[str, Array], Vec]) -> Vec:
+        """Values of nodes of several types, each fetched from its own."""
+        parts: list[Vec] = []
+        places = np.full(len(column), -1)
+        total = 0
+        for place, type_ in enumerate(types):
+            where = np.flatnonzero((column >= 0) & (column >> TYPE_SHIFT == place))
+            if len(where):
+                parts.append(values(type_, column[where] & TYPE_LOW))
+                places[where] = np.arange(total, total + len(where))
+                total += len(where)
+        return concat(parts).take(places) if parts else nulls(values(types[0], column[:0]).type, len(places))
+
+
+def value(expression: lg.Expression, scope: Scope) -> Operand:
+    """An expression: a column, or one value that holds for every row."""
+    match expression:
+        case lg.PropertyValue(variable, name):
+            return scope.property(variable, name)
+        case lg.Entity(variable):
+            return scope.ids(variable)
+        case lg.TextMatch():
+            found = scope.run.search.matches(expression, scope)
+            return Vec(pa.bool_(), found)
+        case lg.Nearest() | lg.Bm25() | lg.Fusion():
+            return scope.run.search.scores(expression, scope)
+        case _:
+            return constant(expression, scope.run)
+
+
+def constant(expression: lg.Expression, run: Run) -> Value:
+    """An expression that is the same for every row."""
+    match expression:
+        case lg.Parameter():
+            return require(run.parameters, expression)
+        case lg.Constant(found, type_):
+            return literal(found, type_)
+        case lg.Now():
+            return run.now_ms
+        case _:
+            raise QueryError(f"{type(expression).__name__} cannot be evaluated here")
+
+
+def literal(found: lg.ConstantItem | tuple[lg.ConstantItem, ...], type_: PropertyType) -> Value:
+    """The value of a literal: dates and moments as integers."""
+    if type_.scalar not in (Scalar.DATE, Scalar.DATETIME):
+        return found
+    name = type_.scalar.value.lower()
+    if isinstance(found, tuple):
+        return tuple(temporal(name, type_.element(), item) for item in found)
+    return temporal(name, type_, found)
+
+
+def vector(expression: lg.Expression, scope: Scope) -> Vec:
+    """An expression as a column."""
+    if isinstance(expression, lg.PropertyValue):
+        return scope.property(expression.variable, expression.property)
+    found = value(expression, scope)
+    if isinstance(found, Vec):
+        return found
+    type_ = expression.type if not isinstance(expression, lg.Entity) else None
+    assert type_ is not None
+    arrow = arrow_type(type_)
+    if isinstance(found, tuple):
+        return Vec(arrow, arrow=pa.array([list(found)] * scope.rows, arrow))
+    physical = pa.int32() if pa.types.is_date32(arrow) else pa.int64() if pa.types.is_timestamp(arrow) else arrow
+    return Vec.of(pa.array([found] * scope.rows, physical).cast(arrow))
+
+
+def holds(condition: lg.Condition, scope: Scope) -> Mask:
+    """For which rows a condition is definitely true."""
+    match condition:
+        case lg.Compare(left, how, right):
+            return compare(value(left, scope), how, value(right, scope), scope.rows)
+        case lg.AllOf(parts):
+            found = np.ones(scope.rows, np.bool_)
+            for part in parts:
+                found &= holds(part, scope)
+            return found
+        case lg.AnyOf(parts):
+            found = np.zeros(scope.rows, np.bool_)
+            for part in parts:
+                found |= holds(part, scope)
+            return found
+        case lg.IsNull(operand, negated):
+            tested = value(operand, scope)
+            missing = ~tested.is_valid() if isinstance(tested, Vec) else np.full(scope.rows, tested is None)
+            return ~missing if negated else missing
+        case lg.Among(operand, choices):
+            return _among(value(operand, scope), choices, scope)
+        case lg.TextMatch():
+            return scope.run.search.matches(condition, scope)
+
+
+def _among(tested: Operand, choices: lg.Expression, scope: Scope) -> Mask:
+    """Whether a value is one of some. Many are put into a set, once for the whole query."""
+    if not isinstance(tested, Vec) or tested.type.num_fields:
+        return among(tested, value(choices, scope), scope.rows)
+    narrowed = bool(pa.types.is_float32(tested.type))
+    known = scope.run.sets.get((id(choices), narrowed))
+    if known is None:
+        listed = value(choices, scope)
+        if not isinstance(listed, tuple) or len(listed) <= FEW_CHOICES:
+            return among(tested, listed, scope.rows)
+        scope.run.budget.keep(len(listed) * 64, "putting values into a set")
+        known = scope.run.sets[(id(choices), narrowed)] = set_of(listed, narrowed=narrowed)
+    return one_of(tested, known)

@@ -1,0 +1,242 @@
+"""Grouping and aggregates.
+
+Each frame is aggregated as it comes; what several frames found is then merged: counts and sums add up, averages from both, the
+smallest of the smallest. Aggregates over distinct values need all of them at once, so those queries collect first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog import logical as lg
+from omnigraph.engine.arrays.column import Array, Vec
+from omnigraph.engine.arrays.column import concat as concat_vecs
+from omnigraph.engine.arrays.grouping import Codes, Groups, codes_of, combined, groups_of
+from omnigraph.engine.arrays.numbering import distinct_count, each_once
+from omnigraph.engine.arrays.ordering import sort_key
+from omnigraph.engine.execution.evaluate import Scope, vector
+from omnigraph.engine.execution.frame import Frame, concat
+from omnigraph.engine.execution.operators.sums import exact_sums, sums_of, whole_sums
+from omnigraph.engine.execution.run import Run
+from omnigraph.engine.planning import steps as st
+from omnigraph.engine.planning.bindings import Binding, NodeBinding
+from omnigraph.language.gq.tree import AggregateFunction as Fn
+from omnigraph.model.arrow import arrow_type
+
+_PARTIALS = 32
+"""After so many frames what they found is merged, so that it does not pile up."""
+
+
+@dataclass(slots=True)
+class _Partial:
+    """What some rows come to: the keys of each group, and the states of each aggregate."""
+
+    keys: list[Vec]
+    identities: list[Vec]
+    """What makes two groups of different frames the same: the keys, but entities themselves rather than their ids."""
+    groups: int
+    states: list[list[Array | Vec]]
+
+
+def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> list[Vec]:
+    """One row per group: the columns of the result."""
+    keys = [p.expression for p in tail.projections if not isinstance(p.expression, lg.Aggregated)]
+    wanted = [p.expression for p in tail.projections if isinstance(p.expression, lg.Aggregated)]
+    if any(a.distinct for a in wanted):
+        collected = []
+        for frame in frames:
+            run.budget.check("grouping")
+            run.budget.keep(frame.nbytes * 3, "grouping")
+            collected.append(frame)
+        frames = iter([concat(collected, lambda: run.budget.check("grouping"))] if collected else [])
+    partials: list[_Partial] = []
+    width = 2 * len(keys) + len(wanted) + 2
+    for frame in frames:
+        run.budget.check("grouping")
+        if not run.budget.limited:
+            partials.append(_partial(keys, wanted, frame, run, bindings))
+            continue
+        part = run.budget.aside(partial(_partial, keys, wanted, frame, run, bindings), frame.rows, "grouping")
+        run.budget.keep(part.groups * width * 8, "grouping")
+        partials.append(part)
+        if len(partials) > _PARTIALS and sum(p.groups for p in partials[1:]) > partials[0].groups:
+            groups = sum(p.groups for p in partials)
+            partials = [run.budget.aside(partial(_merged, wanted, partials), groups, "grouping")]
+            run.budget.release((groups - partials[0].groups) * width * 8)
+    if not partials:
+        if keys:
+            return [_empty(p.expression) for p in tail.projections]
+        empty = Frame(0, {name: np.empty(0, np.int64) for name in bindings})
+        partials.append(_partial(keys, wanted, empty, run, bindings))
+    groups = sum(p.groups for p in partials)
+    whole = partials[0] if len(partials) == 1 else run.budget.aside(partial(_merged, wanted, partials), groups, "grouping")
+    key_columns, aggregate_columns = iter(whole.keys), iter(zip(wanted, whole.states, strict=True))
+    found = []
+    for projection in tail.projections:
+        if isinstance(projection.expression, lg.Aggregated):
+            found.append(_final(*next(aggregate_columns)))
+        else:
+            found.append(next(key_columns))
+    return found
+
+
+def _empty(expression: lg.Expression) -> Vec:
+    type_ = pa.string() if isinstance(expression, lg.Entity) else arrow_type(expression.type)  # type: ignore[arg-type]
+    return Vec.of(pa.array([], type_))
+
+
+def _partial(
+    keys: Sequence[lg.Expression], wanted: list[lg.Aggregated], frame: Frame, run: Run, bindings: dict[str, Binding]
+) -> _Partial:
+    scope = Scope(run, frame, bindings)
+    if keys:
+        groups = groups_of(combined([_codes(key, scope) for key in keys]))
+        firsts = Scope(run, frame.take(groups.first), bindings)
+        values = [vector(key, firsts) for key in keys]
+        identities = [_identity(key, value, firsts) for key, value in zip(keys, values, strict=True)]
+    else:
+        groups = Groups(np.zeros(frame.rows, np.int64), np.zeros(1, np.int64))
+        values, identities = [], []
+    states = []
+    for aggregated in wanted:
+        run.budget.check("grouping")
+        states.append(_state(aggregated, scope, groups))
+    return _Partial(values, identities, groups.count, states)
+
+
+def _identity(key: lg.Expression, value: Vec, scope: Scope) -> Vec:
+    return Vec(pa.int64(), scope.frame.columns[key.variable]) if isinstance(key, lg.Entity) else value
+
+
+def _codes(key: lg.Expression, scope: Scope) -> Codes:
+    """Codes of a group key: of the whole column where that is at hand, of the values otherwise."""
+    match key:
+        case lg.Entity(variable):
+            column = scope.frame.columns[variable]
+            return codes_of(Vec(pa.int64(), column, column >= 0 if len(column) and column.min() < 0 else None))
+        case lg.PropertyValue(variable, name, type_) if (
+            isinstance(binding := scope.bindings[variable], NodeBinding) and not type_.is_list and not type_.is_vector
+        ):
+            nodes = scope.run.view.nodes(binding.types[0])
+            if len(binding.types) == 1 and name == nodes.id_property:  # as many values as nodes
+                return _codes(lg.Entity(variable, binding.types[0]), scope)
+            if len(binding.types) == 1 and scope.rows > nodes.count // 4 and nodes.loaded:
+                rows = nodes.load().of(scope.frame.columns[variable])
+                if not len(rows) or rows.min() >= 0:
+                    codes, values = nodes.stored.column(name).codes
+                    return Codes(codes[rows], max(1, len(values)))
+    return codes_of(vector(key, scope))
+
+
+def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | Vec]:
+    """The state of one aggregate per group."""
+    weight = scope.frame.weight
+    group = groups.group
+    if isinstance(wanted.argument, lg.Entity) and wanted.function is Fn.COUNT:
+        column = scope.frame.columns[wanted.argument.variable]
+        if wanted.distinct:
+            there = column >= 0
+            if groups.count == 1:
+                return [np.array([distinct_count(column[there])])]
+            return [_distinct_by_group(group[there], column[there], groups.count)]
+        if len(column) and column.min() < 0:
+            there = column >= 0
+            return [sums_of(group[there], None if weight is None else weight[there], groups.count)]
+        return [sums_of(group, weight, groups.count)]
+    vec = vector(wanted.argument, scope)
+    valid = vec.is_valid()
+    if not valid.all():
+        vec, group = vec.keep(valid), group[valid]
+        weight = None if weight is None else weight[valid]
+    if wanted.distinct:
+        if len(group):
+            once = groups_of(combined([Codes(group, groups.count), codes_of(vec)])).first
+            vec, group = vec.take(once), group[once]
+        weight = None
+    match wanted.function:
+        case Fn.COUNT:
+            return [sums_of(group, weight, groups.count)]
+        case Fn.SUM | Fn.AVG:
+            assert vec.plain is not None
+            if vec.plain.dtype.kind in "iu":
+                return [*exact_sums(vec.plain, group, weight, groups.count), sums_of(group, weight, groups.count)]
+            values = vec.plain.astype(np.float64, copy=False)
+            if weight is not None:
+                values = values * weight
+            return [np.bincount(group, weights=values, minlength=groups.count), sums_of(group, weight, groups.count)]
+        case Fn.MIN | Fn.MAX:
+            return [_extreme(vec, group, groups.count, largest=wanted.function is Fn.MAX)]
+
+
+def _distinct_by_group(group: Array, numbers: Array, count: int) -> Array:
+    top = int(numbers.max()) + 1 if len(numbers) else 1
+    if top * count < 1 << 62:
+        return np.bincount(each_once(group.astype(np.int64) * top + numbers) // top, minlength=count)
+    _, dense = np.unique(numbers, return_inverse=True)
+    return _distinct_by_group(group, dense, count)
+
+
+def _extreme(vec: Vec, group: Array, count: int, *, largest: bool) -> Vec:
+    """The smallest or largest value of each group; null where a group has none."""
+    key = sort_key(vec, descending=largest)
+    best = np.full(count, -1)
+    order = np.lexsort([key, group])
+    ordered = group[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else order
+    best[ordered[starts]] = order[starts]
+    return vec.take(best)
+
+
+def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
+    keys = [concat_vecs([p.keys[i] for p in partials]) for i in range(len(partials[0].keys))]
+    identities = [concat_vecs([p.identities[i] for p in partials]) for i in range(len(keys))]
+    total = sum(p.groups for p in partials)
+    groups = (
+        groups_of(combined([codes_of(k) for k in identities]))
+        if keys
+        else Groups(np.zeros(total, np.int64), np.zeros(1, np.int64))
+    )
+    states: list[list[Array | Vec]] = []
+    for place, aggregated in enumerate(wanted):
+        state: list[Array | Vec] = []
+        for part in range(len(partials[0].states[place])):
+            pieces = [p.states[place][part] for p in partials]
+            if isinstance(pieces[0], Vec):
+                vec = concat_vecs([v for v in pieces if isinstance(v, Vec)])
+                valid = vec.is_valid()
+                largest = aggregated.function is Fn.MAX
+                state.append(_extreme(vec.keep(valid), groups.group[valid], groups.count, largest=largest))
+            else:
+                values = np.concatenate([v for v in pieces if isinstance(v, np.ndarray)])
+                if values.dtype.kind == "f":
+                    state.append(np.bincount(groups.group, weights=values, minlength=groups.count))
+                else:
+                    state.append(sums_of(groups.group, values, groups.count))
+        states.append(state)
+    first = groups.first
+    return _Partial([k.take(first) for k in keys], [i.take(first) for i in identities], groups.count, states)
+
+
+def _final(wanted: lg.Aggregated, state: list[Array | Vec]) -> Vec:
+    match wanted.function, state:
+        case Fn.COUNT, [np.ndarray() as counts]:
+            return Vec(pa.int64(), counts.astype(np.int64))
+        case Fn.SUM, [np.ndarray() as high, np.ndarray() as low, np.ndarray() as counts]:
+            total = whole_sums(wanted, high, low)
+            return Vec(arrow_type(wanted.type), total, None if (counts > 0).all() else counts > 0)
+        case Fn.AVG, [np.ndarray() as high, np.ndarray() as low, np.ndarray() as counts]:
+            mean = (high * 2.0**32 + low) / np.maximum(counts, 1)
+            return Vec(pa.float64(), mean, None if (counts > 0).all() else counts > 0)
+        case Fn.SUM, [np.ndarray() as sums, np.ndarray() as counts]:
+            return Vec(pa.float64(), sums, None if (counts > 0).all() else counts > 0)
+        case Fn.AVG, [np.ndarray() as sums, np.ndarray() as counts]:
+            return Vec(pa.float64(), sums / np.maximum(counts, 1), None if (counts > 0).all() else counts > 0)
+        case _, [Vec() as vec]:
+            return vec
+        case _:
+            raise AssertionError(wanted.function)

@@ -1,0 +1,48 @@
+"""Conditions that storage can answer: structured filters for the columns that have an index."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from omnigraph.catalog import logical as lg
+from omnigraph.engine.execution.evaluate import constant
+from omnigraph.engine.execution.run import Run
+from omnigraph.engine.snapshot.nodes import Nodes
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.types import INTEGER_RANGES, Scalar
+from omnigraph.storage.lance_format.filters import Filter, equal
+
+LEAST_ROWS = 50_000
+"""Below this many nodes reading the column is as quick as asking the index."""
+
+
+def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Run) -> Filter | None:
+    """A filter for one condition that an index answers, if that is worth it: an equality on a column that is not in memory."""
+    if nodes.count < LEAST_ROWS or run.traversal.value == "csr":
+        return None
+    for condition in conditions:
+        match condition:
+            case lg.Compare(lg.PropertyValue(_, name, type_), lg.Comparator.EQ, other) | lg.Compare(
+                other, lg.Comparator.EQ, lg.PropertyValue(_, name, type_)
+            ) if isinstance(other, lg.Parameter | lg.Constant | lg.Now):
+                stored = nodes.stored
+                if type_.is_list or type_.is_vector or stored.has(name) or not stored.covers(name):
+                    continue
+                if stored.spent > stored.rows:  # asked often enough: have the column in memory
+                    continue
+                value = constant(other, run)
+                if value is None or isinstance(value, tuple):
+                    continue
+                if type_.scalar.is_integer and not (isinstance(value, int) and _fits(value, type_.scalar)):
+                    continue
+                arrow = arrow_type(type_)
+                physical = pa.int32() if pa.types.is_date32(arrow) else pa.int64() if pa.types.is_timestamp(arrow) else arrow
+                return equal(name, pa.scalar(value, physical).cast(arrow))
+            case _:
+                continue
+    return None
+
+
+def _fits(value: int, scalar: Scalar) -> bool:
+    low, high = INTEGER_RANGES[scalar]
+    return low <= value <= high

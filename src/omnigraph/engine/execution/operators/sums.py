@@ -1,0 +1,86 @@
+"""Sums of integers by group, without rounding.
+
+A sum on the way is kept as two numbers, `high` · 2³² + `low`, so that what adds up beyond 64 bits and comes back is right, and
+what stays beyond is told of. I64 and U64 sum up to their own type. I32 and U32 sum up to F64, which holds such sums exactly;
+one that it could not hold is an error as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from omnigraph.catalog import logical as lg
+from omnigraph.engine.arrays.column import Array
+from omnigraph.errors import QueryError
+from omnigraph.model.types import Scalar
+
+_HALF = 32
+_LOW = (1 << _HALF) - 1
+_FLOAT_EXACT = 1 << 53
+
+
+def sums_of(group: Array, values: Array | None, count: int) -> Array:
+    """Per group the sum of integers, all of which fit; of None: how many there are."""
+    if values is None:
+        return np.bincount(group, minlength=count)
+    if count == 1:
+        return np.array([int(values.sum())])
+    if len(values) and _largest(values) * len(values) < _FLOAT_EXACT:
+        return np.bincount(group, weights=values, minlength=count).astype(np.int64)
+    total = np.zeros(count, np.int64)
+    np.add.at(total, group, values)
+    return total
+
+
+def exact_sums(values: Array, group: Array, weight: Array | None, count: int) -> tuple[Array, Array]:
+    """Per group the sum of integers, each counted as often as its weight says: `high` and `low`."""
+    if not len(values):
+        return np.zeros(count, np.int64), np.zeros(count, np.int64)
+    wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64, copy=False)
+    rows = len(wide) if weight is None else int(weight.sum())
+    if _largest(wide) * rows < 1 << 63:
+        every = sums_of(group, _weighted(wide.astype(np.int64, copy=False), weight), count)
+        return every >> _HALF, every & _LOW
+    if rows < 1 << (63 - _HALF):
+        halves = (wide >> wide.dtype.type(_HALF)).astype(np.int64), (wide & wide.dtype.type(_LOW)).astype(np.int64)
+        high, low = (sums_of(group, _weighted(half, weight), count) for half in halves)
+        return high + (low >> _HALF), low & _LOW
+    exact = [0] * count
+    weights = [1] * len(wide) if weight is None else weight.tolist()
+    for place, value, times in zip(group.tolist(), wide.tolist(), weights, strict=True):
+        exact[place] += value * times
+    if any(abs(total) >> (63 + _HALF) for total in exact):
+        raise _beyond("a sum", "I64")
+    return np.array([total >> _HALF for total in exact]), np.array([total & _LOW for total in exact])
+
+
+def whole_sums(wanted: lg.Aggregated, high: Array, low: Array) -> Array:
+    """Sums in the type of an aggregate. One that it does not hold is an error."""
+    high, low = high + (low >> _HALF), low & _LOW
+    scalar = wanted.type.scalar
+    bounds = (0, 1 << _HALF) if scalar is Scalar.U64 else (-(1 << (_HALF - 1)), 1 << (_HALF - 1))
+    if ((high < bounds[0]) | (high >= bounds[1])).any():
+        raise _beyond("a sum", scalar.value)
+    if scalar is Scalar.U64:
+        unsigned: Array = (high.astype(np.uint64) << np.uint64(_HALF)) | low.astype(np.uint64)
+        return unsigned
+    total: Array = (high << _HALF) | low
+    if scalar is Scalar.I64:
+        return total
+    rounded = total.astype(np.float64)
+    odd = np.abs(rounded) >= float(_FLOAT_EXACT)
+    if odd.any() and any(int(held) != exact for held, exact in zip(rounded[odd].tolist(), total[odd].tolist(), strict=True)):
+        raise _beyond("a sum of I32 or U32", "the integers that F64 holds exactly")
+    return rounded
+
+
+def _weighted(values: Array, weight: Array | None) -> Array:
+    return values if weight is None else values * weight
+
+
+def _largest(values: Array) -> int:
+    return max(-int(values.min()), int(values.max()))
+
+
+def _beyond(what: str, limit: str) -> QueryError:
+    return QueryError(f"{what} is beyond {limit}", hint="Sum less at a time: add a group or a condition.")

@@ -1,0 +1,248 @@
+"""What a query gives back.
+
+r.rows            list of dicts, plain Python values         r.to_arrow()  r.to_pandas()  r.to_polars()  r.to_json()
+r.columns         names, in the order of the return block    print(r)      a table
+for row in r: …   len(r)                                     in a notebook: an HTML table
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
+
+import pyarrow as pa
+
+from omnigraph.engine.arrays.column import FewTexts, Vec, concat
+from omnigraph.engine.arrays.plain_values import in_pythons_calendar, plain_array
+from omnigraph.engine.calls.arguments import whole
+from omnigraph.engine.calls.guard import door
+from omnigraph.errors import NoSuchRow
+from omnigraph.model.printable import printable
+from omnigraph.model.times import datetime_text, ms_of
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+SHOWN_ROWS = 50
+"""Rows a table shows in a terminal or a notebook; the rest is counted."""
+
+_WIDEST = 60
+
+
+class Result:
+    """The rows of one query, read from one commit."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        types: Sequence[pa.DataType],
+        parts: list[list[Vec]],
+        *,
+        query_name: str,
+        graph_commit_id: str,
+        branch: str | None,
+        snapshot: str | None,
+    ) -> None:
+        self.columns: list[str] = list(names)
+        self.query_name = query_name
+        self.graph_commit_id = graph_commit_id
+        """Commit the rows were read from."""
+        self.branch = branch
+        self.snapshot = snapshot
+        self._types = list(types)
+        self._parts = parts
+        self._rows: list[dict[str, Any]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels between processes: the rows as Arrow has them."""
+        return {**self.__dict__, "_rows": None, "_parts": [[vec.to_arrow() for vec in part] for part in self._parts]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._parts = [[Vec.of(column) for column in part] for part in state["_parts"]]
+
+    def __len__(self) -> int:
+        return sum(len(part[0]) for part in self._parts if part)
+
+    @property
+    def row_count(self) -> int:
+        return len(self)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row as a dict."""
+        if self._rows is None:
+            self._rows = self._as_dicts()
+        return self._rows
+
+    def _as_dicts(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        names = self.columns
+        for part in self._parts:
+            match names, [_python(vec) for vec in part]:  # spelt out for few columns: it is the larger part of a small query
+                case [a], [first]:
+                    found += [{a: x} for x in first]
+                case [a, b], [first, second]:
+                    found += [{a: x, b: y} for x, y in zip(first, second, strict=True)]
+                case [a, b, c], [first, second, third]:
+                    found += [{a: x, b: y, c: z} for x, y, z in zip(first, second, third, strict=True)]
+                case _, values:
+                    found += [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        return found
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        """A row by its place, or some of them."""
+        try:
+            return self.rows[place]
+        except IndexError:
+            rows = "1 row" if len(self) == 1 else f"{len(self):,} rows"
+            raise NoSuchRow(f"the result has {rows}, and none at {place}") from None
+
+    def one(self) -> dict[str, Any] | None:
+        """The first row, or None."""
+        return self.rows[0] if len(self) else None
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table, columns in order."""
+        if not self._parts:
+            return pa.Table.from_arrays([pa.array([], t) for t in self._types], names=self.columns)
+        arrays = [concat([part[i] for part in self._parts]).to_arrow() for i in range(len(self.columns))]
+        return pa.Table.from_arrays(arrays, names=self.columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame (needs pandas). Days that Python's calendar lacks are text, as in `rows`.
+
+        A column of integers that lacks some is one of pandas' nullable integers (`Int64`): as floats they would be rounded.
+        """
+        table = self.to_arrow()
+        odd = [name for name in self.columns if not all(in_pythons_calendar(chunk) for chunk in table[name].chunks)]
+        for name in odd:
+            at = self.columns.index(name)
+            table = table.set_column(at, name, pa.nulls(table.num_rows))
+        frame = table.to_pandas()
+        for name in self.columns:
+            if pa.types.is_integer(table[name].type) and table[name].null_count:
+                frame[name] = _nullable_integers(table[name])
+        for name in odd:
+            frame[name] = frame[name].astype(object)
+            frame[name] = [row[name] for row in self.rows]
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars DataFrame (needs polars)."""
+        import polars
+
+        found = polars.from_arrow(self.to_arrow())
+        assert isinstance(found, polars.DataFrame)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer in the form programs exchange: values as JSON has them."""
+        answer: dict[str, Any] = {
+            "query_name": self.query_name,
+            "target": {"branch": self.branch, "snapshot": self.snapshot},
+            "row_count": len(self),
+        }
+        if self.columns:
+            answer["columns"] = self.columns
+        answer["rows"] = [{name: wire(row[name]) for name in sorted(row)} for row in self.rows]
+        answer["graph_commit_id"] = self.graph_commit_id
+        return answer
+
+    @door(indent=whole())
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+    def __repr__(self) -> str:
+        return self.to_table()
+
+    @door()
+    def to_table(self, limit: int = SHOWN_ROWS) -> str:
+        """The first rows as a table for people."""
+        shown = [[_cell(row[name]) for name in self.columns] for row in self.rows[:limit]]
+        numeric = [all(isinstance(row[n], int | float) or row[n] is None for row in self.rows[:limit]) for n in self.columns]
+        widths = [max([len(name), *(len(line[i]) for line in shown)]) for i, name in enumerate(self.columns)]
+        lines = ["  ".join(name.ljust(w) for name, w in zip(self.columns, widths, strict=True)).rstrip()]
+        lines.append("  ".join("─" * w for w in widths))
+        for line in shown:
+            cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True))
+            lines.append("  ".join(cells).rstrip())
+        lines.append(_summary(len(self), len(shown)))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(row[name]))}</td>" for name in self.columns) + "</tr>"
+            for row in self.rows[:SHOWN_ROWS]
+        )
+        summary = html.escape(_summary(len(self), min(len(self), SHOWN_ROWS)))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{summary}</p>"
+
+
+def _nullable_integers(column: pa.ChunkedArray) -> pandas.Series[Any]:
+    import pandas
+
+    wanted = {
+        pa.int64(): pandas.Int64Dtype(),
+        pa.int32(): pandas.Int32Dtype(),
+        pa.uint64(): pandas.UInt64Dtype(),
+        pa.uint32(): pandas.UInt32Dtype(),
+    }
+    return column.to_pandas(types_mapper=wanted.get)
+
+
+def _summary(rows: int, shown: int) -> str:
+    text = "1 row" if rows == 1 else f"{rows:,} rows"
+    return text if shown == rows else f"{text}, the first {shown} shown"
+
+
+def _cell(value: object) -> str:
+    text = "·" if value is None else value if isinstance(value, str) else _json(wire(value))
+    text = printable(text.replace("\n", "⏎"))
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _python(vec: Vec) -> list[Any]:
+    if vec.plain is not None and vec.type in _AS_THEY_ARE:
+        return vec.to_pylist()
+    if isinstance(vec, FewTexts):
+        return vec.to_pylist()
+    return plain_array(vec.to_arrow())
+
+
+_AS_THEY_ARE: Final = frozenset({pa.int64(), pa.int32(), pa.float64(), pa.bool_(), pa.uint64(), pa.uint32()})
+
+
+def wire(value: object) -> object:
+    """A value as JSON has it."""
+    match value:
+        case datetime():
+            return datetime_text(ms_of(value, lossy=True))
+        case date():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [wire(item) for item in value]
+        case _:
+            return value

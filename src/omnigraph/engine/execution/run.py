@@ -1,0 +1,50 @@
+"""One query while it runs: its view, its values, its limits, and what it notes down for `explain`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.engine.execution.budget import Budget
+from omnigraph.engine.execution.search import Search
+from omnigraph.engine.planning.parameters import Value
+from omnigraph.engine.snapshot.view import View
+from omnigraph.model.ids import Clock
+
+if TYPE_CHECKING:
+    from omnigraph.engine.execution.trace import Trace
+
+
+class Traversal(Enum):
+    """How hops are made. Both ways give the same rows; tests force one."""
+
+    AUTO = "auto"
+    CSR = "csr"
+    BTREE = "btree"
+
+
+@dataclass
+class Run:
+    """What operators are handed."""
+
+    view: View
+    parameters: dict[str, Value]
+    clock: Clock
+    budget: Budget = field(default_factory=Budget)
+    traversal: Traversal = Traversal.AUTO
+    trace: Trace | None = None
+    embedder: object | None = None
+    sets: dict[tuple[int, bool], frozenset[Any]] = field(default_factory=dict)
+    """Values that `in` looks for, by the expression that lists them."""
+
+    @cached_property
+    def now_ms(self) -> int:
+        """The moment the query runs at: one for all its rows."""
+        return int(self.clock.now().timestamp() * 1000)
+
+    @cached_property
+    def search(self) -> Search:
+        """Text and vector search in this view; what it found is kept until the query ends."""
+        return Search(self)

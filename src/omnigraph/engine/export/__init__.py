@@ -1,0 +1,1 @@
+"""A graph, or a part of it, for others: lines, files, subgraphs, numbers."""

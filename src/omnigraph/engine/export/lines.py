@@ -1,0 +1,133 @@
+"""A graph as JSON lines, which load back to an equal graph.
+
+    {"edge":"Knows","from":"Ada","to":"Bob","data":{"id":"01J…","since":null}}
+    {"type":"Person","data":{"id":"Ada","age":36,"name":"Ada"}}
+
+Edges first, then nodes; types by name, entities by id. Dates and moments are ISO texts, blobs `base64:…` or the URI they refer to
+(`omnigraph.engine.arrays.plain_values`). Rows are read in portions: only the ids of one type are in memory at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.arrays.chunked import whole
+from omnigraph.engine.arrays.plain_values import spelt_column
+from omnigraph.engine.snapshot.committed import stored_of
+from omnigraph.engine.snapshot.view import View
+from omnigraph.errors import NotFound, UsageError
+from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.storage.tables.rows import images, take
+from omnigraph.storage.tables.table import Table
+
+PORTION = 8_192
+"""Entities that are read and written at a time."""
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class ByteSink(Protocol):
+    """Something to write bytes to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take some bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What came of an export."""
+
+    commit: str
+    """The commit that was read."""
+    entities: int
+    bytes: int
+
+
+def export(
+    view: View,
+    target: str | Path | ByteSink,
+    types: Iterable[str] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Exported:
+    """Write a graph. A file appears under its name when it is complete, not before."""
+    chosen = exported_types(view.catalog, types)
+    if not isinstance(target, str | Path):
+        return _written(view, target, chosen, progress)
+    final = Path(target)
+    if final.is_dir():
+        raise UsageError(f"{final} is a folder, and an export is a file", hint=f"Name the file: {final / 'graph.jsonl'}.")
+    if not final.parent.is_dir():
+        raise NotFound(f"there is no folder {final.parent} to export into", hint="Make it first, or name a file elsewhere.")
+    unfinished = final.with_name(f".{final.name}.{os.getpid()}.part")
+    try:
+        with unfinished.open("wb") as file:
+            done = _written(view, file, chosen, progress)
+        unfinished.replace(final)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return done
+
+
+def _written(view: View, sink: ByteSink, chosen: list[NodeType | EdgeType], progress: Callable[[int], None] | None) -> Exported:
+    entities = size = 0
+    for count, data in portions(view, chosen):
+        sink.write(data)
+        entities, size = entities + count, size + len(data)
+        if progress is not None:
+            progress(count)
+    return Exported(view.snapshot.commit, entities, size)
+
+
+def exported_types(catalog: Catalog, names: Iterable[str] | None = None) -> list[NodeType | EdgeType]:
+    """Types by name, or all of them, in the order they are written in."""
+    edges, nodes = dict(sorted(catalog.edges.items())), dict(sorted(catalog.nodes.items()))
+    if names is None:
+        return [*edges.values(), *nodes.values()]
+    wanted = {names} if isinstance(names, str) else set(names)
+    for name in sorted(wanted):
+        if name not in edges and name not in nodes:
+            raise UsageError(f"unknown export type '{name}'", hint=did_you_mean(name, [*edges, *nodes]) or None)
+    return [t for group in (edges, nodes) for name, t in group.items() if name in wanted]
+
+
+def portions(view: View, types: Iterable[NodeType | EdgeType]) -> Iterator[tuple[int, bytes]]:
+    """Lines of some types, a portion at a time, with the number of entities in it."""
+    for type_ in types:
+        table = stored_of(view, type_).table
+        for rows in _in_order(type_, table):
+            yield rows.num_rows, lines(type_, rows)
+
+
+def _in_order(type_: NodeType | EdgeType, table: Table) -> Iterator[pa.Table]:
+    columns = ["id", *(() if isinstance(type_, NodeType) else ("src", "dst")), *type_.properties]
+    ids = whole(table.read(["id"])["id"])
+    order = pc.sort_indices(ids).to_numpy().astype(np.int64)
+    has_blobs = any(p.type.is_blob for p in type_.properties.values())
+    for at in range(0, len(order), PORTION):
+        chosen = order[at : at + PORTION]
+        if has_blobs:  # only a lookup gives their bytes
+            yield images(table, ids.take(pa.array(chosen)).to_pylist()).select(columns).sort_by("id")
+        else:
+            yield take(table, chosen, columns)
+
+
+def lines(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+    """Rows of a type as lines."""
+    columns = {name: spelt_column(rows[name]) for name in rows.column_names}
+    names = ["id", *sorted(type_.properties)]
+    data = [dict(zip(names, values, strict=True)) for values in zip(*(columns[name] for name in names), strict=True)]
+    if isinstance(type_, NodeType):
+        return _ENCODER.encode_lines([{"type": type_.name, "data": d} for d in data])
+    ends = zip(columns["src"], columns["dst"], data, strict=True)
+    return _ENCODER.encode_lines([{"edge": type_.name, "from": s, "to": t, "data": d} for s, t, d in ends])

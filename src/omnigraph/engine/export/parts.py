@@ -1,0 +1,151 @@
+"""A graph as a folder of files, written side by side: for graphs that are too large for one file, or for one machine.
+
+    out/Person.00000.parquet   Person.00001.parquet   Knows.00000.parquet   _export.json
+
+Each file holds rows of one type, as JSON lines or as Parquet, in no particular order; the folder as a whole loads back to an
+equal graph (`g.load("out")`). The target is a folder or an address of an object store. `_export.json` is written last: it names
+the commit and every file, and where it is missing the export did not end. Who writes a file is up to whoever runs the parts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.columns import columns_of
+from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
+from omnigraph.engine.arrays.chunked import whole
+from omnigraph.engine.export.lines import exported_types, lines
+from omnigraph.engine.snapshot.committed import stored_of
+from omnigraph.engine.snapshot.view import View
+from omnigraph.errors import AlreadyExists, UsageError
+from omnigraph.storage.files.place import Place
+from omnigraph.storage.tables.rows import pieces, scan_images
+from omnigraph.storage.tables.work import PinnedTable, Run, cut
+
+FILE_ROWS: Final = 262_144
+"""Rows per file: a file is made in memory."""
+
+DONE: Final = "_export.json"
+
+
+class ExportFormat(Enum):
+    """How rows are written."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True)
+class ExportPart:
+    """Pieces of a type for one process to write."""
+
+    table: PinnedTable
+    type: NodeType | EdgeType
+    pieces: tuple[int, ...]
+    target: str
+    options: tuple[tuple[str, str], ...]
+    format: ExportFormat
+    number: int
+    """Of its first file; a part has room for a thousand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A file that was written."""
+
+    name: str
+    type: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedParts:
+    """What came of an export."""
+
+    commit: str
+    """The commit that was read."""
+    target: str
+    files: tuple[ExportedFile, ...] = field(default=())
+
+    @property
+    def entities(self) -> int:
+        """How many nodes and edges there are."""
+        return sum(file.rows for file in self.files)
+
+
+def export_parts(
+    view: View,
+    place: Place,
+    target: str,
+    *,
+    format_: str = "parquet",
+    types: Iterable[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    run: Run,
+) -> ExportedParts:
+    """Write some types, or all, to a folder that does not hold anything yet."""
+    try:
+        chosen = ExportFormat(format_)
+    except ValueError:
+        known = ", ".join(f.value for f in ExportFormat)
+        raise UsageError(f"no format `{format_}` to export to", hint=f"There are {known}.") from None
+    folder = Place.at(target, options)
+    folder.require_folder()
+    if folder.names(""):
+        raise AlreadyExists(f"{target} is not empty", hint="Export to a new folder.")
+    settings = tuple(sorted((options or {}).items()))
+    parts = []
+    for type_ in exported_types(view.catalog, types):
+        stored = stored_of(view, type_)
+        pinned = PinnedTable.of(place, stored.state)
+        groups = cut(pieces(stored.table), FILE_ROWS)
+        parts += [ExportPart(pinned, type_, g, folder.uri, settings, chosen, 1_000 * n) for n, g in enumerate(groups)]
+    files = tuple(file for done in run(export_part, parts) for file in done)
+    told = [{"name": f.name, "type": f.type, "rows": f.rows, "bytes": f.bytes} for f in files]
+    done = {"commit": view.snapshot.commit, "format": chosen.value, "files": told}
+    folder.put(DONE, json.dumps(done, indent=1).encode())
+    return ExportedParts(view.snapshot.commit, folder.uri, files)
+
+
+def export_part(part: ExportPart) -> list[ExportedFile]:
+    """Write the files of a part. A second attempt writes the same files under the same names."""
+    folder = Place.at(part.target, dict(part.options))
+    found = []
+    for number, rows in enumerate(_portions(part), part.number):
+        data = lines(part.type, rows) if part.format is ExportFormat.JSONL else _parquet(part, rows)
+        name = f"{part.type.name}.{number:06}.{part.format.value}"
+        folder.put(name, data)
+        found.append(ExportedFile(name, part.type.name, rows.num_rows, len(data)))
+    return found
+
+
+def _portions(part: ExportPart) -> Iterator[pa.Table]:
+    batches: list[pa.RecordBatch] = []
+    held = 0
+    for batch in scan_images(part.table.open(), columns_of(part.type).names, pieces=part.pieces):
+        batches.append(batch)
+        held += batch.num_rows
+        if held >= FILE_ROWS:
+            yield pa.Table.from_batches(batches)
+            batches, held = [], 0
+    if held:
+        yield pa.Table.from_batches(batches)
+
+
+def _parquet(part: ExportPart, rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    schema = pa.schema([f.remove_metadata() for f in columns_of(part.type)])
+    for name in blob_properties(part.type):
+        cells = held_bytes(part.type, name, whole(rows[name]), "Parquet holds bytes. Export to jsonl, which spells the URI.")
+        rows = rows.set_column(rows.schema.get_field_index(name), schema.field(name), cells)
+    pq.write_table(rows.cast(schema), sink, compression="zstd")
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

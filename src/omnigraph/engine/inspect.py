@@ -1,0 +1,293 @@
+"""The part of the front door that looks at a graph from outside: commits, what stands where and how much of it, the bytes of a
+Blob, the nodes and edges behind an answer."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.arrays.blob_cells import plain_cell
+from omnigraph.engine.calls.arguments import State, name_of
+from omnigraph.engine.calls.guard import door
+from omnigraph.engine.execution.result import Result
+from omnigraph.engine.export.subgraph import SUBGRAPH_ROWS, Matched, Subgraph
+from omnigraph.engine.history.changes import KINDS, Kind
+from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryText
+from omnigraph.engine.snapshot.memory import MemoryUse
+from omnigraph.engine.snapshot.saved import SavedUse
+from omnigraph.engine.snapshot.view import View, Workspace, table_key
+from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
+from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
+from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.commits.name_rules import reads_like_id
+from omnigraph.storage.graph_store import MAIN, GraphStore
+from omnigraph.storage.tables.rows import images
+
+if TYPE_CHECKING:
+    from omnigraph.storage.reclaiming.verify import VerifyReport
+
+
+@dataclass(frozen=True, slots=True)
+class TypeState:
+    """Where the entities of a type stand at a commit."""
+
+    kind: Kind
+    name: str
+    path: str
+    version: int
+    """The pinned version: another one whenever an entity of the type changed."""
+    entities: int
+    pieces: int
+
+    @property
+    def type_key(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSnapshot:
+    """A graph at a commit, type by type."""
+
+    branch: str
+    commit: str
+    number: int
+    """How many commits there are along the first parents."""
+    types: tuple[TypeState, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The snapshot as JSON-ready data."""
+        return {
+            "graph_branch": self.branch,
+            "graph_manifest_version": self.number,
+            "internal_schema_version": INTERNAL_SCHEMA_VERSION,
+            "graph_commit_id": self.commit,
+            "datasets": [
+                {
+                    "entity_kind": t.kind,
+                    "type_name": t.name,
+                    "dataset_path": t.path,
+                    "published_dataset_version": t.version,
+                    "native_dataset_branch": None,
+                    "entity_count": t.entities,
+                }
+                for t in self.types
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """One Blob property: its bytes and what they are called, or where they are."""
+
+    entity: Kind
+    type: str
+    id: str
+    property_name: str
+    content: bytes | str = field(repr=False)
+    """The bytes, or the URI of a place outside the graph."""
+    commit: str
+    """The commit they were read from."""
+
+    @property
+    def kind(self) -> Literal["managed", "external"]:
+        """Whether the graph holds the bytes."""
+        return "managed" if isinstance(self.content, bytes) else "external"
+
+    @property
+    def uri(self) -> str | None:
+        """Where the bytes of an external Blob are. Nothing here follows it."""
+        return None if isinstance(self.content, bytes) else self.content
+
+    @property
+    def data(self) -> bytes:
+        """The bytes. Those of an external Blob are not the graph's to read."""
+        if not isinstance(self.content, bytes):
+            hint = "It is not followed: read the URI yourself. `omnigraph blob stat` describes it."
+            raise UsageError(f"the Blob is external: {self.content}", hint=hint)
+        return self.content
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    @property
+    def etag(self) -> str:
+        """Equal bytes, equal tag."""
+        return f'"{hashlib.sha256(self.data).hexdigest()}"'
+
+
+@dataclass(frozen=True, slots=True)
+class TypeStats:
+    """One node or edge type at a commit."""
+
+    name: str
+    kind: Literal["node", "edge"]
+    rows: int
+    indexes: tuple[tuple[str, str], ...]
+    """Property and kind of each index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A graph in numbers."""
+
+    branch: str
+    commit: str
+    types: tuple[TypeStats, ...]
+    memory: MemoryUse
+    saved: SavedUse
+    prepared_queries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as JSON-ready data."""
+        return {
+            "branch": self.branch,
+            "commit": self.commit,
+            "types": [
+                {"name": t.name, "kind": t.kind, "rows": t.rows, "indexes": [{"property": p, "kind": k} for p, k in t.indexes]}
+                for t in self.types
+            ],
+            "memory": {
+                "budget_bytes": self.memory.budget,
+                "used_bytes": self.memory.used,
+                "entries": self.memory.entries,
+                "hits": self.memory.hits,
+                "misses": self.memory.misses,
+                "evicted": self.memory.evicted,
+            },
+            "saved": {
+                "read": self.saved.read,
+                "written": self.saved.written,
+                "damaged": self.saved.damaged,
+                "reasons": list(self.saved.reasons),
+            },
+            "prepared_queries": self.prepared_queries,
+        }
+
+
+class LookingMethods(ABC):
+    """What a graph shows of itself. `Graph` has it, and gives it what it needs."""
+
+    store: GraphStore
+    workspace: Workspace
+    _prepared: PreparedQueries
+
+    @abstractmethod
+    def view(self, branch: str | None = None, at: State | None = None) -> View:
+        """One coherent view."""
+
+    @abstractmethod
+    def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
+        """The answer to a prepared read."""
+
+    @door()
+    def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
+        """How many of what there is, what is indexed, and how memory is used."""
+        view = self.view(branch, at)
+        types: list[TypeStats] = []
+        for node in view.catalog.nodes.values():
+            state = view.nodes(node.name).stored.state
+            types.append(TypeStats(node.name, "node", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+        for edge in view.catalog.edges.values():
+            state = view.edges(edge.name).stored.state
+            types.append(TypeStats(edge.name, "edge", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+        use = self.workspace.memory.use()
+        saved = self.workspace.saved.use()
+        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, saved, len(self._prepared))
+
+    @door()
+    def subgraph(
+        self,
+        source: QueryText,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        at: State | None = None,
+        limit: int = SUBGRAPH_ROWS,
+    ) -> Subgraph:
+        """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
+        view = self.view(branch, at)
+        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
+        matched = Matched.of(prepared.query, limit)
+        return matched.subgraph(view, self.answer(view, Prepared(matched.query, view.catalog), params))
+
+    @door()
+    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
+        """Commits of a branch, newest first."""
+        return self.store.commits(branch, limit)
+
+    @door()
+    def commit(self, commit: State) -> Commit:
+        """A commit by id, or the one that a branch or tag names."""
+        commit = name_of(commit)
+        try:
+            return self.store.commit(commit) if reads_like_id(commit) else self.store.resolve(commit)[1]
+        except (HistoryReclaimed, NotFound):
+            raise NotFound(f"commit '{commit}' not found", hint="The commits of a branch are listed newest first.") from None
+
+    @door()
+    def snapshot(self, branch: str | None = None, at: State | None = None) -> GraphSnapshot:
+        """What stands where at the newest commit of a branch, or at a commit or tag."""
+        view = self.view(branch, at)
+        states = view.snapshot.tables
+        types: list[EdgeType | NodeType] = [e for _, e in sorted(view.catalog.edges.items())]
+        types += [n for _, n in sorted(view.catalog.nodes.items())]
+        found = []
+        for type_ in types:
+            kind: Kind = "edge" if isinstance(type_, EdgeType) else "node"
+            state = states[table_key(type_)]
+            found.append(TypeState(kind, type_.name, state.location, state.pin, state.rows, state.fragments))
+        number = self.commit(view.snapshot.commit).number
+        return GraphSnapshot(view.snapshot.branch, view.snapshot.commit, number, tuple(found))
+
+    @door()
+    def verify(self, *, deep: bool = False, content: bool = False) -> VerifyReport:
+        """Whether everything the graph refers to is there; `deep` looks at every retained commit.
+
+        `content` reads everything: files against their checksums, and for the newest state of every branch and tag repeated
+        ids, edges that lost an end, broken promises of the schema, and indexes that disagree with their values.
+        """
+        from omnigraph.engine.upkeep.verify import broken_promises
+        from omnigraph.storage.reclaiming.verify import verify
+
+        return verify(self.store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
+
+    @door()
+    def blob(
+        self,
+        entity: Literal["node", "edge"],
+        type: str,
+        id: str,
+        property: str,
+        *,
+        branch: str | None = None,
+        at: State | None = None,
+    ) -> Blob:
+        """A Blob property of one node or edge: its bytes, or the URI it refers to."""
+        view = self.view(branch, at)
+        if entity not in KINDS:
+            raise UsageError(f"invalid Blob selector: `{entity}` is neither node nor edge")
+        types: dict[str, Any] = dict(view.catalog.nodes if entity == "node" else view.catalog.edges)
+        found = types.get(type)
+        if found is None:
+            raise UsageError(f"invalid Blob selector: no {entity} type `{type}`", hint=_near(type, types))
+        prop = found.properties.get(property)
+        if prop is None or not prop.type.is_blob:
+            blobs = [name for name, p in found.properties.items() if p.type.is_blob]
+            what = "no Blob" if prop is not None else f"not a property of {type}"
+            raise UsageError(f"invalid Blob selector: `{property}` is {what}", hint=_near(property, blobs))
+        stored = view.nodes(type).stored if entity == "node" else view.edges(type).stored
+        values = images(stored.table, [id])[property].to_pylist()
+        if not values or values[0] is None:
+            raise NotFound("Blob cell not found", hint=f"{type} {id} does not exist, or its {property} is null.")
+        return Blob(entity, type, id, property, plain_cell(values[0]), view.snapshot.commit)
+
+
+def _near(name: str, known: Any) -> str:
+    return did_you_mean(name, known) or (f"There are {', '.join(sorted(known))}." if known else "It has none.")

@@ -1,0 +1,49 @@
+"""Columns before rows: what is wrong with files and frames as a whole is found before any row is read, also where there is none.
+
+A file whose header does not fit is refused at once, and not after the hours that other files take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from omnigraph.engine.load.read.files import column_misfits, schema_of
+from omnigraph.engine.load.read.headers import column_violations
+from omnigraph.engine.load.read.naming import Format
+from omnigraph.engine.load.read.sources import Input
+from omnigraph.engine.load.read.tasks import UNREADABLE, UNREADABLE_FILE, unreadable
+from omnigraph.engine.write.violations import Violation, refuse
+
+_SIDE_BY_SIDE = 16
+
+
+def require_columns(inputs: Sequence[Input]) -> None:
+    """Refuse files and frames whose columns are not those of their types, all at once."""
+    asked = [i for i in inputs if i.type is not None and i.format is not Format.ROWS]
+    if len(asked) < _SIDE_BY_SIDE:
+        found = [v for input_ in asked for v in _wrong(input_)]
+    else:
+        with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="omnigraph-load") as pool:
+            found = [v for wrong in pool.map(_wrong, asked) for v in wrong]
+    if any(v.rule != UNREADABLE_FILE for v in found):  # if it is only that, the rest is read to say everything at once
+        refuse(found)
+
+
+def _wrong(input_: Input) -> list[Violation]:
+    assert input_.type is not None
+    try:
+        names = _names(input_)
+    except UNREADABLE as error:
+        return list(unreadable(input_, error))
+    if names is None:
+        return []
+    return [*column_violations(input_.type, names, input_.name), *column_misfits(input_)]
+
+
+def _names(input_: Input) -> list[str] | None:
+    if input_.is_file:
+        return [*schema_of(input_).names, *(name for name, _ in input_.columns)]
+    if input_.format is Format.DISTRIBUTED:
+        return None if input_.content is None else list(input_.content.columns)
+    return list(input_.content.schema.names)

@@ -1,0 +1,1 @@
+"""From what was given to typed rows: files, frames, records."""

@@ -1,0 +1,375 @@
+"""Records one by one: every rule of the strict dialect, and every way to break one, told apart.
+
+    {"type": "Person", "data": {"name": "Ada", "age": 36}}                     a node
+    {"edge": "Knows", "from": "Ada", "to": "Bob", "data": {"since": 2020}}     an edge
+
+A `Reader` takes records and holds the rows they make. It goes on after a mistake, so that one pass finds all of them. The fast
+path (`fast`) must agree with it on every line; where it is not sure, it asks here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.declare.names import STORAGE_NAMES
+from omnigraph.catalog.keys import entity_id
+from omnigraph.engine.load.read import compatible
+from omnigraph.engine.load.read.references import refused
+from omnigraph.engine.load.read.types import Parsed, Rows, Type, Types, label
+from omnigraph.engine.write.changeset import Delta
+from omnigraph.engine.write.rules import values as row_rules
+from omnigraph.engine.write.violations import Violation
+from omnigraph.errors import KeyValueError
+from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.conversions import Door, Misfit, convert, lenient, shown
+from omnigraph.model.given import named
+from omnigraph.model.limits import MAX_LINE_BYTES, MAX_LINE_SLOTS
+
+RESERVED: Final = STORAGE_NAMES | {"_tombstone"}
+
+_SLOTS: Final = b"{}[],:"
+_LONGEST_NUMBER: Final = 4_000
+
+
+class NotARecord(Exception):
+    """A line that is not JSON, or JSON that is no record."""
+
+    def __init__(self, message: str, rule: str = "json") -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
+def decode_line(line: bytes) -> object:
+    """The JSON value of a line. Raises `NotARecord`."""
+    if len(line) > MAX_LINE_BYTES:
+        raise NotARecord(f"the line is longer than {MAX_LINE_BYTES >> 20} MiB", "limit")
+    if sum(line.count(bytes([c])) for c in _SLOTS) > MAX_LINE_SLOTS and slots(line) > MAX_LINE_SLOTS:
+        raise NotARecord(f"the line has more than {MAX_LINE_SLOTS:,} members, elements and brackets", "limit")
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise NotARecord(f"not UTF-8: {error.reason} at byte {error.start + 1}") from None
+    return decode(text)
+
+
+def decode(text: str) -> object:
+    """The JSON value of a text. Raises `NotARecord`."""
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotARecord(f"not JSON: {error.msg} at column {error.pos + 1}") from None
+    except RecursionError:
+        raise NotARecord("not JSON: nested too deeply") from None
+
+
+def slots(line: bytes) -> int:
+    """Brackets, braces, commas and colons outside strings."""
+    count, at, inside = 0, 0, False
+    while at < len(line):
+        char = line[at]
+        if inside:
+            if char == 0x5C:
+                at += 1
+            elif char == 0x22:
+                inside = False
+        elif char == 0x22:
+            inside = True
+        elif char in _SLOTS:
+            count += 1
+        at += 1
+    return count
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise NotARecord(f"member `{twice}` is given twice", "duplicate_member")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise NotARecord(f"not JSON: {name} is not a number")
+
+
+def _integer(text: str) -> int:
+    return int(text) if len(text) < _LONGEST_NUMBER else 10 ** (_LONGEST_NUMBER - 1)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant, parse_int=_integer)
+
+
+@dataclass
+class Reader:
+    """Takes records, and holds what they make."""
+
+    types: Types
+    file: str | None
+    lenient: bool = False
+    """The compatible dialect: what is unknown is ignored, what has the wrong type counts as null."""
+    door: Door = Door.RECORDS
+    """Where values come in: what they may be is said by the table of conversions."""
+    violations: list[Violation] = field(default_factory=list)
+    renamed: list[tuple[str, str, str]] = field(default_factory=list)
+    _good: dict[str, _Table] = field(default_factory=dict)
+    _bad: dict[str, _Table] = field(default_factory=dict)
+    _excused: dict[tuple[int, str], None] = field(default_factory=dict)
+    """Line and property: reported already."""
+    _misspelt: list[tuple[str, str]] = field(default_factory=list)
+    """Type and id of nodes whose id is another one."""
+
+    def line(self, number: int, line: bytes) -> None:
+        """One line of a file."""
+        try:
+            value = decode_line(line)
+        except NotARecord as error:
+            self._broken(number, error.rule, "", str(error), value=line[:80].decode(errors="replace"))
+        else:
+            self.record(number, value)
+
+    def record(self, number: int, value: object) -> None:
+        """One record."""
+        if not isinstance(value, Mapping):
+            self._broken(number, "record", "", f"a record is an object, not {named(value)}", value=shown(value))
+            return
+        type_ = self._type(number, value)
+        if type_ is None:
+            return
+        row: dict[str, object] = {}
+        fine = self.lenient or self._envelope(number, type_, value)
+        if isinstance(type_, EdgeType):
+            fine &= self._ends(number, type_, value, row)
+        data = value.get("data", {})
+        if not isinstance(data, Mapping):
+            if not self.lenient:
+                self._broken(number, "record", type_.name, f"`data` must be an object, not {named(data)}", "data")
+                fine = False
+            data = {}
+        if data.get("id", "") is None and not (self.lenient and isinstance(type_, EdgeType)):
+            self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string if it is there, not null", "id")
+            fine = False
+        self.row(number, type_, data, row, fine=fine)
+
+    def row(self, number: int, type_: Type, data: Mapping[str, object], row: dict[str, object], *, fine: bool = True) -> None:
+        """Properties of one entity; `row` holds its ends if it is an edge."""
+        for name in data:
+            if name not in type_.properties and name != "id":
+                fine &= self._unknown(number, type_, name)
+        for name, prop in type_.properties.items():
+            given = data.get(name)
+            row[name] = None
+            if given is None:
+                continue
+            try:
+                row[name] = (
+                    lenient(prop.type, given) if self.lenient else convert(prop.type, given, self.door, lossy=self.types.lossy)
+                )
+            except Misfit as misfit:
+                message = f"{type_.name}: property `{name}` {misfit}"
+                self._broken(number, misfit.rule, type_.name, message, name, value=shown(given))
+                self._excused[number, name] = None
+                fine = False
+        fine &= self._identify(number, type_, data, row)
+        tables = self._good if fine else self._bad
+        tables.setdefault(label(type_), _Table(type_)).add(number, row)
+
+    # ── the envelope ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _type(self, number: int, value: Mapping[str, object]) -> Type | None:
+        catalog: Catalog = self.types.catalog
+        name, edge = value.get("type"), value.get("edge")
+        if self.lenient:
+            edge = None if isinstance(name, str) else edge
+            if not isinstance(name, str) and not isinstance(edge, str):
+                self._broken(number, "record", "", "expected `type` or `edge`")
+                return None
+        elif ("type" in value) == ("edge" in value):
+            both = "`type` and `edge`" if "type" in value else "neither `type` nor `edge`"
+            self._broken(number, "record", "", f"a record is a node or an edge: this one has {both}")
+            return None
+        given = edge if isinstance(edge, str) else name
+        if not isinstance(given, str):
+            which = "edge" if "edge" in value else "type"
+            self._broken(number, "record", "", f"`{which}` must be a string, not {named(value[which])}", which)
+            return None
+        found = catalog.edge(given) if isinstance(edge, str) else catalog.nodes.get(given)
+        if found is None:
+            known: Iterable[str] = catalog.edges if isinstance(edge, str) else catalog.nodes
+            what = "edge" if isinstance(edge, str) else "node"
+            hint = did_you_mean(given, known)
+            message = f"there is no {what} type `{shown(given)}`" + (f": {hint}" if hint else "")
+            self._broken(number, "unknown_type", str(shown(given)), message, value=shown(given))
+        return found
+
+    def _envelope(self, number: int, type_: Type, value: Mapping[str, object]) -> bool:
+        allowed = {"type", "data"} if isinstance(type_, NodeType) else {"edge", "from", "to", "data"}
+        extra = [name for name in value if name not in allowed]
+        for name in extra:
+            if name in RESERVED:
+                self._broken(number, "reserved_name", type_.name, f"the name `{name}` is reserved", name)
+            else:
+                text = f"a record of {type_.name} has no member `{shown(name)}`: properties stand in `data`"
+                self._broken(number, "record", type_.name, text, str(shown(name)))
+        return not extra
+
+    def _ends(self, number: int, type_: EdgeType, value: Mapping[str, object], row: dict[str, object]) -> bool:
+        fine = True
+        for member, column in (("from", "src"), ("to", "dst")):
+            given = value.get(member)
+            row[column] = given if isinstance(given, str) else None
+            try:
+                if isinstance(given, str):
+                    given.encode()
+            except UnicodeEncodeError:
+                given = row[column] = None
+            if row[column] is None:
+                what = "is missing" if member not in value else f"must be a string, not {named(given)}"
+                self._broken(number, "record", type_.name, f"{type_.name}: `{member}` {what}", member, value=shown(given))
+                fine = False
+        return fine
+
+    def _unknown(self, number: int, type_: Type, name: str) -> bool:
+        if self.lenient:
+            return True
+        reserved = name in RESERVED or (isinstance(type_, EdgeType) and name in ("src", "dst"))
+        if reserved:
+            self._broken(number, "reserved_name", type_.name, f"{type_.name}: the name `{name}` is reserved", name)
+        else:
+            hint = did_you_mean(name, type_.properties) if isinstance(name, str) else "names are texts"
+            message = f"{type_.name} has no property `{shown(name)}`" + (f": {hint}" if hint else "")
+            self._broken(number, "unknown_property", type_.name, message, str(shown(name)))
+        return False
+
+    # ── identity ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _identify(self, number: int, type_: Type, data: Mapping[str, object], row: dict[str, object]) -> bool:
+        given = data.get("id")
+        row["id"] = None
+        if given is not None and not isinstance(given, str):
+            if self.lenient and isinstance(type_, EdgeType):
+                return True
+            self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string, not {named(given)}", "id", shown(given))
+            return False
+        if isinstance(given, str):
+            try:
+                given.encode()
+            except UnicodeEncodeError:
+                self._broken(number, "id", type_.name, f"{type_.name}: `id` is not valid Unicode", "id")
+                return False
+        if not isinstance(type_, NodeType) or not type_.key:
+            row["id"] = given
+            return True
+        try:
+            derived = entity_id(type_.key, row)  # type: ignore[arg-type]
+        except KeyValueError as error:
+            missing = [p.name for p in type_.key if row[p.name] is None]
+            if not any((number, name) in self._excused for name in missing):
+                name = missing[0] if missing else None
+                self._broken(number, "required", type_.name, f"{type_.name}: {error}", name)
+                for name in missing:
+                    self._excused[number, name] = None
+            return False
+        row["id"] = derived
+        if given is None or given == derived:
+            return True
+        if self.lenient and compatible.is_old_spelling(type_, row, given):
+            self.renamed.append((type_.name, given, derived))
+            return True
+        keys = ", ".join(p.name for p in type_.key)
+        message = f"{type_.name}: id `{shown(given)}` does not match @key({keys}), which gives `{derived}`"
+        self._broken(number, "id", type_.name, message, "id", shown(given), derived)
+        self._misspelt.append((type_.name, given))
+        return False
+
+    def _broken(
+        self,
+        line: int,
+        rule: str,
+        type_: str,
+        message: str,
+        property_: str | None = None,
+        value: object = None,
+        entity: str | None = None,
+    ) -> None:
+        self.violations.append(Violation(rule, type_, message, property_, entity, value, self.file, line))
+
+    # ── what came of it ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def rows(self) -> Iterator[Rows]:
+        """The rows of each type that can be stored."""
+        for table in self._good.values():
+            yield Rows(table.type, table.batch(self.types), self.file, np.array(table.numbers, np.int64))
+
+    def parsed(self) -> Parsed:
+        """Everything."""
+        violations, doubtful = list(self.violations), list(self._misspelt)
+        for table in self._bad.values():
+            batch = table.batch(self.types)
+            found = check_rows(Rows(table.type, batch, self.file, np.array(table.numbers, np.int64)), self.types)
+            violations += [v for v in found if (v.line, v.property) not in self._excused]
+            if isinstance(table.type, NodeType):
+                doubtful += [(table.type.name, id_) for id_ in batch.column(0).to_pylist() if id_ is not None]
+        return Parsed(tuple(self.rows()), tuple(violations), tuple(doubtful), frozenset(self._bad), tuple(self.renamed))
+
+
+def check_rows(rows: Rows, types: Types) -> list[Violation]:
+    """What is wrong with each row by itself."""
+    broken = row_rules.check(Delta(rows.type, pa.Table.from_batches([rows.batch]), places=_Places(rows)))
+    return [*broken, *refused(rows, types.external.policy)]
+
+
+class _Places:
+    """The place of each row, made when it is asked for."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows.count
+
+    def __getitem__(self, row: int, /) -> tuple[str | None, int]:
+        return self._rows.file, int(self._rows.lines[row])
+
+
+class _Table:
+    """Rows of one type, as they come."""
+
+    def __init__(self, type_: Type) -> None:
+        self.type = type_
+        self.numbers: list[int] = []
+        self._rows: list[dict[str, object]] = []
+
+    def add(self, number: int, row: dict[str, object]) -> None:
+        self.numbers.append(number)
+        self._rows.append(row)
+
+    def batch(self, types: Types) -> pa.RecordBatch:
+        schema = types.schema(self.type)
+        columns = [plain_array([row.get(f.name) for row in self._rows], f.type) for f in schema]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def plain_array(values: list[object], type_: pa.DataType) -> pa.Array:
+    """Stored values in Arrow."""
+    plain = _plain(type_)
+    array = pa.array(values, plain)
+    return array if plain == type_ else array.cast(type_)
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """Days and milliseconds are numbers until they are in Arrow."""
+    if pa.types.is_date32(type_):
+        return pa.int32()
+    if pa.types.is_timestamp(type_):
+        return pa.int64()
+    if pa.types.is_list(type_):
+        return pa.list_(_plain(type_.value_type))
+    return type_

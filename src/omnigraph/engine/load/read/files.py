@@ -1,0 +1,349 @@
+"""Files of columns, read: CSV, Parquet and Arrow into batches, and where in a file of CSV a row stands.
+
+Every reader gives at least one batch, so that columns are known where there is no row. Columns that folders are called after
+(`country=de`) stand at the end of each.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from omnigraph.engine.load.read.columns import UNCERTAIN, from_cells
+from omnigraph.engine.load.read.content import Text, Unfit, mismatch, peeked
+from omnigraph.engine.load.read.naming import Format
+from omnigraph.engine.load.read.quoting import QUOTING, Misquoted, Quotes, Watched
+from omnigraph.engine.load.read.sources import BATCH_ROWS, CELLS, Input, arrow_batches
+from omnigraph.engine.write.violations import Violation
+from omnigraph.model.limits import MAX_LINE_BYTES
+from omnigraph.model.types import PropertyType, Scalar
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+CELL_COUNT: Final = "csv"
+"""The rule that a row has as many cells as the header."""
+
+_BLOCK: Final = 4 << 20
+_TEXT_BLOCK: Final = 1 << 16
+
+
+def batches_of(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
+    """The rows of a file. Rows of CSV with too few or too many cells are told of and left out."""
+    match input_.format:
+        case Format.PARQUET:
+            yield from parquet_batches(input_)
+        case Format.IPC:
+            yield from ipc_batches(input_)
+        case _:
+            yield from csv_batches(input_, on_bad_row)
+
+
+def schema_of(input_: Input) -> pa.Schema:
+    """The columns of a file, without those of its folders."""
+    match input_.format:
+        case Format.PARQUET:
+            with _explained(input_, "a Parquet file"), pq.ParquetFile(input_.for_arrow) as file:
+                return file.schema_arrow
+        case Format.IPC:
+            with _ipc(input_) as reader:
+                return reader.schema
+        case _:
+            return pa.schema([(name, pa.string()) for name in _header(input_).names])
+
+
+# ── Parquet and Arrow ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def parquet_batches(input_: Input, groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, or of some of its row groups."""
+    with _explained(input_, "a Parquet file"), pq.ParquetFile(input_.for_arrow) as file:
+        chosen = None if groups is None else list(groups)
+        schema, given = file.schema_arrow, False
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=chosen):
+            given = True
+            yield with_columns(input_, batch)
+        if not given:
+            yield with_columns(input_, _empty(schema))
+
+
+def ipc_batches(input_: Input) -> Iterator[pa.RecordBatch]:
+    """The rows of a file of Arrow, with or without its index of batches."""
+    with _ipc(input_) as reader:
+        given = False
+        for batch in arrow_batches(reader):
+            given = True
+            yield with_columns(input_, batch)
+        if not given:
+            yield with_columns(input_, _empty(reader.schema))
+
+
+@contextmanager
+def _ipc(input_: Input) -> Iterator[pa.RecordBatchReader]:
+    with _explained(input_, "an Arrow file"), pa.input_stream(input_.for_arrow, compression=None) as source:
+        head = peeked(source)
+        source.seek(0)
+        if mismatch(head, "an Arrow file") is None:
+            file = pa.ipc.open_file(source)
+            batches = (file.get_batch(n) for n in range(file.num_record_batches))
+            yield pa.RecordBatchReader.from_batches(file.schema, batches)
+        else:
+            yield pa.ipc.open_stream(source)
+
+
+@contextmanager
+def _explained(input_: Input, expected: str) -> Iterator[None]:
+    """Say of a file that cannot be read what it is instead, if it is something else."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        with input_.opened() as stream:
+            told = mismatch(peeked(stream), expected)
+        stream_of_arrow = expected == "an Arrow file" and told is not None and "a stream of Arrow" in told
+        if told is None or stream_of_arrow or isinstance(error, Unfit):
+            raise
+        raise Unfit(told) from error
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+# ── CSV ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
+    """The rows of a CSV file, all cells as text. Rows with too few or too many cells are told of and left out."""
+
+    def bad(row: object) -> str:
+        on_bad_row(row)
+        return "skip"
+
+    header = _header(input_)
+    names = header.names
+    convert = pcsv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+    )
+    parse = pcsv.ParseOptions(
+        delimiter=input_.separator,
+        newlines_in_values=True,
+        invalid_row_handler=bad,
+        ignore_empty_lines=not header.every_line_is_a_row,
+    )
+    if header.every_line_is_a_row:
+        read = pcsv.ReadOptions(
+            use_threads=False, block_size=_BLOCK, column_names=names, skip_rows_after_names=header.empty_before + 1
+        )
+    else:
+        read = pcsv.ReadOptions(use_threads=False, block_size=_BLOCK)
+    given = False
+    if header.has_rows:
+        with (
+            input_.streamed() as source,
+            _well_quoted(input_, source) as watched,
+            pcsv.open_csv(watched, read_options=read, parse_options=parse, convert_options=convert) as reader,
+        ):
+            for batch in reader:
+                given = True
+                yield with_columns(input_, batch)
+    if not given:
+        yield with_columns(input_, _empty(pa.schema([(name, pa.string()) for name in names])))
+
+
+@contextmanager
+def _well_quoted(input_: Input, source: IO[bytes]) -> Iterator[Watched]:
+    """A stream for Arrow's reader. When it was read, or failed to be, misplaced quotes are told of rather than anything else."""
+    quotes = Quotes(input_.separator)
+    watched = Watched(source, quotes)
+    try:
+        yield watched
+    except pa.ArrowException:
+        watched.drain()
+        _require_quoting(input_, quotes)
+        raise
+    _require_quoting(input_, quotes)
+
+
+def _require_quoting(input_: Input, quotes: Quotes) -> None:
+    if quotes.misplaced:
+        with input_.opened() as text:
+            raise Misquoted.of(quotes.misplaced, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What is known of a CSV file before its rows are read."""
+
+    names: list[str]
+    empty_before: int
+    """Empty lines that come before the names."""
+    every_line_is_a_row: bool
+    has_rows: bool
+
+
+def _header(input_: Input) -> _Header:
+    with text_of(input_) as file:
+        empty, names = 0, list[str]()
+        try:
+            for names in csv.reader(file, delimiter=input_.separator):
+                if names:
+                    break
+                empty += 1
+        except csv.Error as error:
+            raise Unfit(f"its header cannot be read: {error}") from error
+        if not names:
+            raise Unfit("it is empty: there is not even a header")
+        every = every_line_is_a_row(input_, names)
+        return _Header(names, empty, every, any(every or line.strip("\r\n") for line in file))
+
+
+def every_line_is_a_row(input_: Input, names: list[str]) -> bool:
+    """Whether an empty line is a row without a value: where there is one column that may lack values. Elsewhere it is nothing."""
+    prop = None if input_.type is None or len(names) != 1 else input_.type.properties.get(names[0])
+    return prop is not None and prop.type.nullable
+
+
+UNREADABLE_TEXT: Final = (OSError, EOFError, csv.Error, pa.ArrowException)
+"""What goes wrong when a CSV file is read as text."""
+
+
+def text_of(input_: Input) -> io.TextIOWrapper:
+    """A CSV file as text, as Python's own reader wants it."""
+    return io.TextIOWrapper(io.BufferedReader(_Raw(input_.opened()), _TEXT_BLOCK), newline="", encoding="utf-8", errors="replace")
+
+
+class _Raw(io.RawIOBase):
+    """Bytes of a text as a stream of Python's own."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._text, self._left = stream, Text(stream), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        target = memoryview(buffer).cast("B")
+        data = self._left or self._text.read(len(target))
+        target[: len(data)], self._left = data[: len(target)], data[len(target) :]
+        return min(len(data), len(target))
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+@contextmanager
+def records_of(input_: Input) -> Iterator[tuple[Iterator[tuple[int, list[str]]], list[str]]]:
+    """Records of a CSV file, each with the line it begins at, and the text of the last one, a line each. One without cells is an
+    empty line that is no row."""
+    with _LIMIT:
+        before = csv.field_size_limit(MAX_LINE_BYTES)  # of the whole process
+        try:
+            with text_of(input_) as file:
+                read = list[str]()
+                yield _numbered(input_, csv.reader(_noted(file, read), delimiter=input_.separator), read), read
+        finally:
+            csv.field_size_limit(before)
+
+
+_LIMIT: Final = Lock()
+
+
+def _numbered(input_: Input, reader: Any, read: list[str]) -> Iterator[tuple[int, list[str]]]:
+    begins, header, empty = 1, list[str](), list[str]()
+    for cells in reader:
+        yield begins, cells or empty
+        if cells and not header:
+            header, empty = cells, [""] if every_line_is_a_row(input_, cells) else []
+        read.clear()
+        begins = reader.line_num + 1
+
+
+def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
+    for line in lines:
+        notes.append(line)
+        yield line
+
+
+def is_of_file(violation: Violation) -> bool:
+    """Whether a column or a file is wrong, and not a row."""
+    return violation.rule == QUOTING or (violation.line is None and violation.rule != CELL_COUNT)
+
+
+def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
+    """Violations of a CSV file with their lines: until then only rows are counted, and not those with too many or few cells."""
+    mine = [v for v in violations if v.file == input_.name]
+    wanted = {v.line for v in mine if v.line is not None and not is_of_file(v)}
+    if not wanted and all(v.rule != CELL_COUNT for v in mine):
+        return violations
+    lines, broken = dict[int, int](), list[Violation]()
+    # A file that cannot be read to its end has a violation that says so, and only what comes before has a line.
+    with suppress(*UNREADABLE_TEXT), records_of(input_) as (records, _):
+        full = ((begins, cells) for begins, cells in records if cells)
+        header, row = next(full, (0, []))[1], 0
+        for begins, cells in full:
+            if len(cells) == len(header):
+                row += 1
+                if row in wanted:
+                    lines[row] = begins
+            else:
+                message = f"the header has {len(header)} columns, this row {len(cells)}"
+                type_ = "" if input_.type is None else input_.type.name
+                broken.append(Violation(CELL_COUNT, type_, message, file=input_.name, line=begins))
+    others = [v for v in violations if v.file != input_.name]
+    told = [v if is_of_file(v) else replace(v, line=lines.get(v.line or 0)) for v in mine if v.rule != CELL_COUNT]
+    return [*others, *told, *broken]
+
+
+# ── folders ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def with_columns(input_: Input, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows with the columns that folders are called after."""
+    for name, text in input_.columns:
+        one = _cell(input_, name, text)
+        column = one.take(pa.array(np.zeros(batch.num_rows, np.int32)))
+        batch = pa.RecordBatch.from_arrays(
+            [*batch.columns, column], schema=pa.schema([*batch.schema, pa.field(name, column.type)])
+        )
+    return batch
+
+
+def column_misfits(input_: Input) -> Iterator[Violation]:
+    """Values in the names of folders that do not fit their properties."""
+    assert input_.type is not None
+    for name, text in input_.columns:
+        prop = input_.type.properties.get(name)
+        if prop is not None and text is not None and input_.format not in CELLS and _typed(prop.type, text) is None:
+            message = f"{input_.type.name}.{name} is {json.dumps(text)[:80]} in the name of a folder, not {prop.type}"
+            yield Violation("type", input_.type.name, message, name, value=text, file=input_.name)
+
+
+def _cell(input_: Input, name: str, text: str | None) -> pa.Array:
+    """One value as a column: as text where everything is, of the type of its property elsewhere, if it fits that."""
+    prop = None if input_.type is None or input_.format in CELLS else input_.type.properties.get(name)
+    typed = None if prop is None or text is None else _typed(prop.type, text)
+    return pa.array([text], pa.string()) if typed is None else typed
+
+
+def _typed(type_: PropertyType, text: str) -> pa.Array | None:
+    if type_.is_list or type_.is_vector or type_.scalar is Scalar.BLOB:
+        return None
+    try:
+        return from_cells(type_, pa.array([text], pa.string()), lossy=False)
+    except UNCERTAIN:
+        return None

@@ -1,0 +1,160 @@
+"""Records as lines have them, whatever they came from, so that what was left out can be mended and loaded again.
+
+    a row of a frame, of Parquet, of CSV     {"type": "Person", "data": {"name": "Ada", "age": 200}}
+    a row of an edge type                    {"edge": "Knows", "from": "Ada", "to": "Bob", "data": {}}
+    a line or record                         itself; a line that is no JSON, as text
+
+Cells of CSV that fit their property become its values; others stay text. What cannot be read a second time (frames, streams) is
+kept when it is found to be wrong; rows that only turn out to be wrong among others are read back from the files they were written
+to.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+
+from omnigraph.catalog.catalog import EdgeType
+from omnigraph.engine.load.read.columns import UNCERTAIN, from_cells, python_cells, python_rows
+from omnigraph.engine.load.read.content import Text
+from omnigraph.engine.load.read.exact import NotARecord, decode
+from omnigraph.engine.load.read.files import UNREADABLE_TEXT, records_of, with_columns
+from omnigraph.engine.load.read.headers import ENDS
+from omnigraph.engine.load.read.lines import Chunk, chunks
+from omnigraph.engine.load.read.naming import Format
+from omnigraph.engine.load.read.sources import CELLS, Input
+from omnigraph.engine.load.read.types import Type
+
+Record = object
+"""What JSON can hold: a record, or the text of a line that is none."""
+
+
+def can_be_read_again(input_: Input) -> bool:
+    """Whether the text of a record is there for whoever wants it."""
+    return input_.is_file and (input_.format is Format.NDJSON or input_.format in CELLS)
+
+
+def records_at(input_: Input, wanted: set[int]) -> dict[int, Record]:
+    """Some records of a file of text, by the lines they begin at."""
+    if not wanted:
+        return {}
+    return dict(_of_lines(input_, wanted) if input_.format is Format.NDJSON else _of_cells(input_, wanted))
+
+
+def rows_at(type_: Type, batch: pa.RecordBatch, first: int, wanted: Iterable[int]) -> dict[int, Record]:
+    """Some rows of columns, by their numbers."""
+    mine = sorted({n for n in wanted if first <= n < first + batch.num_rows})
+    return {n: record_of(type_, python_rows(batch.slice(n - first, 1))[0]) for n in mine}
+
+
+def lines_at(chunk: Chunk, wanted: Iterable[int]) -> dict[int, Record]:
+    """Some lines of a chunk, by their numbers."""
+    mine = {n for n in wanted if chunk.first_line <= n < chunk.first_line + chunk.line_count}
+    lines = chunk.data.split(b"\n") if mine else []
+    return {n: _of_text(lines[n - chunk.first_line].decode(errors="replace").rstrip("\r")) for n in mine}
+
+
+def record_of(type_: Type, row: Mapping[Any, object]) -> Record:
+    """A row as a record."""
+    data = {str(name): plain(value) for name, value in row.items()}
+    if not isinstance(type_, EdgeType):
+        return {"type": type_.name, "data": data}
+    ends = [next((data.pop(spelt) for spelt in spellings if spelt in data), None) for spellings in ENDS.values()]
+    return {"edge": type_.name, "from": ends[0], "to": ends[1], "data": data}
+
+
+def plain(value: object) -> Any:
+    """A value as JSON has it."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"base64:{base64.b64encode(value).decode()}"
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def _of_text(text: str) -> Record:
+    try:
+        found = decode(text)
+    except NotARecord:
+        return text
+    return found if isinstance(found, dict) else text
+
+
+def _of_lines(input_: Input, wanted: set[int]) -> Iterator[tuple[int, Record]]:
+    with input_.opened() as stream:
+        for chunk in chunks(Text(stream), input_.name):
+            yield from lines_at(chunk, wanted).items()
+
+
+def _of_cells(input_: Input, wanted: set[int]) -> Iterator[tuple[int, Record]]:
+    """Records of CSV may go over several lines; those with too few or too many cells stay as they are."""
+    header, texts = "", dict[int, str]()
+    with suppress(*UNREADABLE_TEXT), records_of(input_) as (records, read):
+        columns = 0
+        for begins, cells in records:
+            if cells and not columns:
+                header, columns = "".join(read), len(cells)
+            elif begins in wanted:
+                text = "".join(read).strip("\r\n")
+                if len(cells) == columns:
+                    texts[begins] = text
+                else:
+                    yield begins, text
+    if texts:
+        yield from zip(texts, _typed_cells(input_, [header.strip("\r\n"), *texts.values()]), strict=True)
+
+
+def _typed_cells(input_: Input, texts: list[str]) -> Iterator[Record]:
+    assert input_.type is not None
+    names = pcsv.read_csv(BytesIO(f"{texts[0]}\n".encode()), parse_options=_parsing(input_)).column_names
+    convert = pcsv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+    )
+    data = BytesIO("".join(f"{text}\n" for text in texts).encode())
+    table = pcsv.read_csv(data, parse_options=_parsing(input_), convert_options=convert)
+    for batch in table.to_batches():
+        for row in range(batch.num_rows):
+            yield _cells_of(input_, with_columns(input_, batch.slice(row, 1)))
+
+
+def _parsing(input_: Input) -> pcsv.ParseOptions:
+    return pcsv.ParseOptions(delimiter=input_.separator, newlines_in_values=True, ignore_empty_lines=False)
+
+
+def _cells_of(input_: Input, row: pa.RecordBatch) -> Record:
+    assert input_.type is not None
+    found: dict[str, object] = {}
+    for name, cell in zip(row.schema.names, row.columns, strict=True):
+        prop = input_.type.properties.get(name)
+        found[name] = cell[0].as_py()
+        if prop is not None and found[name] is not None:
+            with suppress(*UNCERTAIN):
+                found[name] = python_cells(from_cells(prop.type, cell, lossy=False))[0]
+    return record_of(input_.type, found)
+
+
+def to_line(record: object) -> bytes:
+    """A record as a line of JSON."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=plain).encode(errors="backslashreplace") + b"\n"

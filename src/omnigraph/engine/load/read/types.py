@@ -1,0 +1,109 @@
+"""What a load needs to know of the types of a graph, as one value that any worker can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.columns import columns_of
+from omnigraph.catalog.shape import Unique
+from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.blobs.settling import External
+from omnigraph.engine.write.violations import Violation
+
+Type = NodeType | EdgeType
+
+
+def is_node(type_: Type) -> bool:
+    """Whether a type is a node type."""
+    return isinstance(type_, NodeType)
+
+
+def label(type_: Type) -> str:
+    """A name for a type that no other type of the graph has."""
+    return type_.name if isinstance(type_, NodeType) else f"edge {type_.name}"
+
+
+def key_of(type_: Type) -> tuple[str, ...]:
+    """Names of the key properties, in the order of the id."""
+    return tuple(p.name for p in type_.key) if isinstance(type_, NodeType) else ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one type, from one place, in their order there."""
+
+    type: Type
+    batch: pa.RecordBatch
+    """The columns of the type. An id that is still to be made is null."""
+    file: str | None
+    lines: Numbers
+    """The line (or record, or row) of each, from 1."""
+
+    @property
+    def count(self) -> int:
+        return int(self.batch.num_rows)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What came of a chunk."""
+
+    rows: tuple[Rows, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    doubtful: tuple[tuple[str, str], ...] = ()
+    """Node type and id of rows that broke a rule and were left out: edges to them are not reported too."""
+    broken: frozenset[str] = frozenset()
+    """Labels of types of which rows were left out."""
+    renamed: tuple[tuple[str, str, str], ...] = ()
+    """Node type, an old spelling of an id, and the id: edges of the same input follow."""
+    lines: int = 0
+    bytes: int = 0
+    records: Mapping[int, object] = field(default_factory=dict)
+    """By line: records of which something is wrong, if they are to be kept (`Types.keeps`)."""
+
+
+@dataclass(frozen=True)
+class Types:
+    """The types rows may have."""
+
+    catalog: Catalog
+    external: External = field(default_factory=External)
+    """What is done with URIs that are given for Blobs."""
+    lossy: bool = False
+    """Whether values that do not fit exactly are rounded."""
+    keeps: bool = False
+    """Whether records of which something is wrong are kept, where they cannot be read again."""
+    kept: dict[str, tuple[str, ...]] = field(init=False)
+    """By label: columns that the rules about sets of rows look at."""
+
+    def __post_init__(self) -> None:
+        found = {}
+        for type_ in self.every():
+            implicit = ("id",) if is_node(type_) else ("id", "src", "dst")
+            unique = [c for constraint in type_.constraints if isinstance(constraint, Unique) for c in constraint.columns]
+            found[label(type_)] = tuple(dict.fromkeys((*implicit, *unique)))
+        object.__setattr__(self, "kept", found)
+
+    def every(self) -> list[Type]:
+        """All of them."""
+        return [*self.catalog.nodes.values(), *self.catalog.edges.values()]
+
+    @cached_property
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of each type, by label."""
+        return {label(t): columns_of(t) for t in self.every()}
+
+    def schema(self, type_: Type) -> pa.Schema:
+        """The columns of a type."""
+        return self.schemas[label(type_)]
+
+
+def line_numbers(first: int, count: int) -> Numbers:
+    """Consecutive lines."""
+    return np.arange(first, first + count, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""A load from request to commit: runners, quarantine, the verdict."""

@@ -1,0 +1,151 @@
+"""From what was read to a commit: set rules, one verdict on everything, publish. The same for every runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.engine.load.read.collected import Mode, duplicates, kept
+from omnigraph.engine.load.read.files import csv_report, is_of_file
+from omnigraph.engine.load.read.sources import CELLS, Input
+from omnigraph.engine.load.read.types import Types, label
+from omnigraph.engine.load.run.progress import Stage, Told
+from omnigraph.engine.load.run.request import Request
+from omnigraph.engine.load.run.result import LoadResult
+from omnigraph.engine.snapshot.committed import stored_of
+from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.write.changeset import ChangeSet, Delta
+from omnigraph.engine.write.commit import Intent, SetRules, commit
+from omnigraph.engine.write.validate import set_violations
+from omnigraph.engine.write.violations import Violation, refuse
+from omnigraph.errors import WouldEmpty
+from omnigraph.storage.tables.rows import written_without
+
+
+@dataclass
+class Reading:
+    """What came of reading everything there is to load."""
+
+    violations: list[Violation] = field(default_factory=list)
+    doubtful: set[tuple[str, str]] = field(default_factory=set)
+    """Node type and id of rows that broke a rule and were left out: edges to them are not reported too."""
+    broken: set[str] = field(default_factory=set)
+    """Labels of types of which rows were left out."""
+    rows: int = 0
+    bytes: int = 0
+    _of_all: set[tuple[str | None, int | None, str]] = field(default_factory=set)
+
+    def add(self, violations: Iterable[Violation]) -> None:
+        """More violations. What is wrong with a column or a file is told by everybody who reads a part of it, and kept once."""
+        for violation in violations:
+            if is_of_file(violation):
+                said = (violation.file, violation.line, violation.message)
+                if said in self._of_all:
+                    continue
+                self._of_all.add(said)
+            self.violations.append(violation)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether a column or a file is wrong: then no row of it was read, and rules about sets of rows have nothing to say."""
+        return bool(self._of_all)
+
+    def tell(self, told: Told, stage: Stage) -> None:
+        """Say where the load is."""
+        told.tell(stage, self.rows, self.bytes, len(self.violations), now=stage is not Stage.READ)
+
+    def is_excused(self, violation: Violation, view: View) -> bool:
+        """Whether a violation only follows from rows that were left out because of another one."""
+        edge = view.catalog.edges.get(violation.type)
+        if edge is None or not self.violations:
+            return False
+        if violation.rule == "endpoint":
+            node = edge.source if violation.property == "from" else edge.target
+            return (node, violation.value) in self.doubtful
+        few = violation.rule == "cardinality" and isinstance(violation.value, int) and violation.value < edge.minimum
+        return few and label(edge) in self.broken
+
+
+def without_repeats(delta: Delta, mode: Mode, reading: Reading, view: View, types: Types) -> Delta:
+    """A change in which no id occurs twice: what may not be repeated is a violation, of the rest only the last row counts."""
+    wrong, last = duplicates(delta, mode)
+    reading.violations += wrong
+    if last is None:
+        return delta
+    later = kept(delta, last)
+    assert delta.written is not None
+    if reading.violations:
+        return later
+    state, table = view.snapshot.tables[delta.key], stored_of(view, delta.type).table
+    return replace(later, written=written_without(table, state, delta.written, last, types.schema(delta.type)))
+
+
+def validate(reading: Reading, changes: ChangeSet, view: View, request: Request, set_rules: SetRules) -> None:
+    """Refuse the load if anything is wrong with it."""
+    if not reading.violations:
+        require_entities(changes, view, request)
+    found = [] if reading.is_hopeless else [v for v in set_rules(changes, view) if not reading.is_excused(v, view)]
+    refuse_all(reading.violations + found, request.inputs)
+
+
+def require_entities(changes: ChangeSet, view: View, request: Request) -> None:
+    """Refuse an overwrite that would leave a type without entities that has some, unless that is meant."""
+    if request.mode is not Mode.OVERWRITE or request.allow_empty:
+        return
+    there = {d.type.name: view.snapshot.tables[d.key].rows for d in changes if not d.rows.num_rows}
+    gone = {name: count for name, count in there.items() if count}
+    if gone:
+        told = ", ".join(f"{name} without entities (it has {count:,})" for name, count in gone.items())
+        raise WouldEmpty(f"this overwrite would leave {told}", types=gone)
+
+
+def refuse_all(violations: list[Violation], inputs: Sequence[Input]) -> None:
+    """Raise if there is any violation, in the order of inputs and lines."""
+    if violations:
+        refuse(in_order_of(violations, inputs))
+
+
+def in_order_of(violations: list[Violation], inputs: Sequence[Input]) -> list[Violation]:
+    """Violations with their lines, in the order of inputs and lines."""
+    for input_ in inputs:
+        if input_.format in CELLS:
+            violations = csv_report(input_, violations)
+    order = {i.name: at for at, i in enumerate(inputs)}
+    last = len(order)
+    return sorted(violations, key=lambda v: (order.get(v.file, last), -1 if v.line is None else v.line))
+
+
+def publish(
+    workspace: Workspace,
+    view: View,
+    request: Request,
+    changes: ChangeSet,
+    reading: Reading,
+    told: Told,
+    set_rules: SetRules = set_violations,
+) -> LoadResult:
+    """Make a validated change a commit, on a branch that is made first if that was asked for."""
+    reading.tell(told, Stage.PUBLISH)
+    if request.creates_branch:
+        workspace.store.create_branch(request.branch, at=view.snapshot.commit)
+    intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, mark=request.mark)
+    made = commit(workspace, view, request.branch, changes, intent, set_rules)
+    assert made is not None
+    reading.tell(told, Stage.DONE)
+    return LoadResult(
+        request.branch,
+        request.from_,
+        request.creates_branch,
+        request.mode,
+        {d.type.name: _count(d) for d in changes if isinstance(d.type, NodeType)},
+        {d.type.name: _count(d) for d in changes if isinstance(d.type, EdgeType)},
+        made,
+        request.actor,
+        told.seconds,
+        skipped=request.skipped,
+    )
+
+
+def _count(delta: Delta) -> int:
+    return int(delta.rows.num_rows)

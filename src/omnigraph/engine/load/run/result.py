@@ -1,0 +1,62 @@
+"""What came of a load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.engine.load.read.collected import Mode
+from omnigraph.storage.commits.lineage import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What a load did. `nodes_loaded` and `edges_loaded` count entities of each type that occurs in the input."""
+
+    branch: str
+    base_branch: str | None
+    """What the branch was to be made from, if it was missing."""
+    branch_created: bool
+    mode: Mode
+    nodes_loaded: Mapping[str, int]
+    edges_loaded: Mapping[str, int]
+    commit: Commit
+    actor: str | None = None
+    seconds: float = 0.0
+    quarantined: int = 0
+    """Rows and lines that were left out, and written down beside, because somebody asked for it."""
+    quarantine: str | None = None
+    """The file they were written to."""
+    skipped: tuple[str, ...] = ()
+    """Files of a folder that were left out because somebody asked for it: nobody knows how to read them."""
+
+    @property
+    def rows(self) -> int:
+        """All entities."""
+        return sum(self.nodes_loaded.values()) + sum(self.edges_loaded.values())
+
+    @property
+    def rate(self) -> float:
+        """Entities per second."""
+        return self.rows / self.seconds if self.seconds else 0.0
+
+    def to_dict(self) -> dict[str, object]:
+        """The result as JSON-ready data."""
+        return {
+            "branch": self.branch,
+            "base_branch": self.base_branch,
+            "branch_created": self.branch_created,
+            "mode": self.mode.value,
+            "nodes": [{"name": n, "entities_loaded": c} for n, c in sorted(self.nodes_loaded.items())],
+            "edges": [{"name": n, "entities_loaded": c} for n, c in sorted(self.edges_loaded.items())],
+            "total_entities": self.rows,
+            "actor_id": self.actor,
+            "commit": self.commit.id,
+            **({"quarantined": self.quarantined, "quarantine": self.quarantine} if self.quarantined else {}),
+            **({"skipped": list(self.skipped)} if self.skipped else {}),
+        }
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {c:,}" for n, c in sorted({**self.nodes_loaded, **self.edges_loaded}.items())) or "nothing"
+        made = f" (new, from {self.base_branch})" if self.branch_created else ""
+        return f"<LoadResult {self.mode.value} into {self.branch}{made}: {counts}; commit {self.commit.id}>"

@@ -1,0 +1,200 @@
+"""The local runner: threads that parse, one that keeps order, one per type that writes.
+
+    reader ──chunks──▶ workers: parse, convert, row rules ──in order──▶ ids, what the set rules need ──▶ writers, one per type
+                                                                                 │ at the end
+                                                                                 ▼
+                                                             set rules ──▶ one commit, or all violations and nothing
+
+Arrow and Lance do the work outside Python's lock, so two threads are two cores. Only a few chunks are in memory at a time. Data
+files are written before anybody knows whether the rows are right: nothing refers to them until the commit, and if there is none
+they are garbage like any other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+
+from omnigraph.catalog.catalog import EdgeType
+from omnigraph.engine.blobs.settling import Settling
+from omnigraph.engine.load.check.precheck import require_columns
+from omnigraph.engine.load.read.chunks import Cut, Portion, Work, cuts_of, read_portion
+from omnigraph.engine.load.read.collected import Collected, follow
+from omnigraph.engine.load.read.identity import with_ids
+from omnigraph.engine.load.read.references import settled
+from omnigraph.engine.load.read.tasks import Task, tasks_of
+from omnigraph.engine.load.read.types import Parsed, Rows, Type, Types, label
+from omnigraph.engine.load.read.writers import Writer
+from omnigraph.engine.load.run.chunked import run_portioned
+from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, validate, without_repeats
+from omnigraph.engine.load.run.progress import Stage, Told
+from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
+from omnigraph.engine.load.run.result import LoadResult
+from omnigraph.engine.load.run.runners import Runner, runner_of
+from omnigraph.engine.snapshot.committed import stored_of
+from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.write.changeset import ChangeSet, Delta
+from omnigraph.engine.write.validate import set_violations
+from omnigraph.engine.write.violations import Violation
+from omnigraph.model.limits import MAX_VIOLATIONS
+from omnigraph.storage.commits.leases import Held
+
+
+def runner_for(engine: str | Runner, request: Request) -> Runner:
+    """Who runs a load: whoever is given, this module, or somebody of another layer."""
+    if not isinstance(engine, str):
+        return engine
+    return run if chosen_engine(engine, request) is Engine.LOCAL else runner_of(Engine.SPARK.value)
+
+
+def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
+    """Load everything as one commit on top of a view, or raise all that is wrong with it."""
+    workspace.store.require_writable()
+    if request.quarantine is not None:
+        return run_portioned(workspace, view, request, _in_portions)
+    require_columns(request.inputs)
+    sizes = [i.size for i in request.inputs]
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    with ExitStack() as stack:
+        # What is large may take longer than reclaim waits.
+        small = all(i.is_small for i in request.inputs)
+        if not small:
+            stack.enter_context(workspace.store.in_flight())
+        told = Told(request.report, total)
+        loading = _Loading(workspace, view, request, told)
+        stack.callback(loading.abandon)
+        loading.read()
+        changes = ChangeSet(loading.deltas())
+        validate(loading.reading, changes, view, request, set_violations)
+        return publish(workspace, view, request, changes, loading.reading, told)
+
+
+def _in_portions(work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:
+    """Rows that may have to be taken apart again are read as by any other runner, in threads of this process."""
+    cuts = cuts_of(request.inputs, request.workers)
+    portions, rows, bytes_ = list[Portion](), 0, 0
+    with ThreadPoolExecutor(request.workers, thread_name_prefix="omnigraph-load") as pool:
+        for portion in pool.map(partial(read_portion, work), cuts):
+            portions.append(portion)
+            rows, bytes_ = rows + portion.rows, bytes_ + portion.bytes
+            told.tell(Stage.READ, rows, bytes_, 0)
+    return cuts, portions
+
+
+def in_order(tasks: Iterable[Task], workers: int) -> Iterator[Parsed]:
+    """What tasks give, in their order, a few of them at a time."""
+    with ThreadPoolExecutor(workers, thread_name_prefix="omnigraph-load") as pool:
+        waiting: deque[Future[Parsed]] = deque()
+        for task in tasks:
+            waiting.append(pool.submit(task))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+class _Loading:
+    """One load under way."""
+
+    def __init__(self, workspace: Workspace, view: View, request: Request, told: Told) -> None:
+        self._workspace, self._view, self._request, self._told = workspace, view, request, told
+        self.reading = Reading()
+        self._types = Types(view.catalog, request.external, request.lossy)
+        self._settling = Settling(request.external)
+        self._lenient = request.dialect is Dialect.COMPATIBLE
+        self._collected: dict[str, Collected] = {}
+        self._writers: dict[str, Writer] = {}
+        self._renamed: dict[str, dict[str, str]] = {}
+        self._held: list[Rows] = []
+
+    def abandon(self) -> None:
+        """Let writers go that nobody waits for."""
+        for writer in self._writers.values():
+            writer.abandon()
+        self._writers.clear()
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def read(self) -> None:
+        """Parse everything; rows go to data files as long as nothing is wrong."""
+        self.reading.tell(self._told, Stage.READ)
+        before = 0
+        for input_ in self._request.inputs:
+            if input_.type is not None:
+                self._of(input_.type)
+            for parsed in in_order(tasks_of(input_, self._types, lenient=self._lenient), self._request.workers):
+                self._take(parsed)
+                self.reading.bytes = before + parsed.bytes
+                self.reading.tell(self._told, Stage.READ)
+                if len(self.reading.violations) > MAX_VIOLATIONS:
+                    refuse_all(self.reading.violations[:MAX_VIOLATIONS], self._request.inputs)
+            before += input_.size or 0
+        for rows in self._held:
+            self._keep(self._followed(rows))
+        self._held.clear()
+
+    def _take(self, parsed: Parsed) -> None:
+        parsed = settled(parsed, self._settling)
+        self._settling.use.require()
+        self.reading.doubtful.update(parsed.doubtful)
+        self.reading.broken |= parsed.broken
+        for type_, old, id_ in parsed.renamed:
+            known = self._renamed.setdefault(type_, {}).setdefault(old, id_)
+            if known != id_:
+                message = f"ambiguous edge endpoint remap: `{old}` of {type_} is `{known}` and `{id_}`"
+                self.reading.violations.append(Violation("id", type_, message, "id", id_, old))
+        if parsed.violations:
+            self.reading.add(parsed.violations)
+            self.abandon()
+        for rows in parsed.rows:
+            self.reading.rows += rows.count
+            if self._lenient and isinstance(rows.type, EdgeType):
+                self._held.append(rows)
+            else:
+                self._keep(rows)
+
+    def _keep(self, rows: Rows) -> None:
+        batch = with_ids(rows.batch, self._workspace.store.ids)
+        self._of(rows.type).add(rows, batch)
+        if self.reading.violations:
+            return
+        name = label(rows.type)
+        writer = self._writers.get(name)
+        if writer is None:
+            table = stored_of(self._view, rows.type).table
+            writer = self._writers[name] = Writer(table, self._types.schema(rows.type))
+        writer.put(batch)
+
+    def _of(self, type_: Type) -> Collected:
+        name = label(type_)
+        return self._collected.setdefault(name, Collected(type_, self._types.kept[name]))
+
+    def _followed(self, rows: Rows) -> Rows:
+        """Edges whose ends are spelt as an older writer spelt ids."""
+        type_ = rows.type
+        assert isinstance(type_, EdgeType)
+        batch = rows.batch
+        for column, node in (("src", type_.source), ("dst", type_.target)):
+            renamed = self._renamed.get(node)
+            if renamed:
+                at = batch.schema.get_field_index(column)
+                batch = batch.set_column(at, batch.schema.field(at), follow(batch.column(at), renamed))
+        return replace(rows, batch=batch)
+
+    # ── what it comes to ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def deltas(self) -> list[Delta]:
+        """The change of each type, with its rows in data files unless something was wrong."""
+        self.reading.tell(self._told, Stage.CHECK)
+        found = []
+        for name, collected in self._collected.items():
+            writer = self._writers.pop(name, None)
+            written = writer.close() if writer is not None else None
+            delta = collected.delta(self._request.mode, written)
+            found.append(without_repeats(delta, self._request.mode, self.reading, self._view, self._types))
+        self._collected.clear()
+        return found

@@ -1,0 +1,81 @@
+"""About how many rows each step will give, from counts the commit keeps and a few rules of thumb."""
+
+from __future__ import annotations
+
+from omnigraph.catalog import logical as lg
+from omnigraph.engine.planning import steps as st
+from omnigraph.engine.snapshot.view import View
+
+_EQUALITY = 0.01
+_RANGE = 0.33
+_TEXT = 0.05
+
+
+def estimates(steps: tuple[st.Step, ...], view: View, rows: float = 1.0) -> dict[int, float]:
+    """Rows after each step, by the identity of the step; steps inside blocks too."""
+    found: dict[int, float] = {}
+    for step in steps:
+        rows = _after(step, rows, view, found)
+        found[id(step)] = rows
+    return found
+
+
+def _after(step: st.Step, rows: float, view: View, found: dict[int, float]) -> float:
+    match step:
+        case st.Scan(_, types, conditions):
+            nodes = sum(view.nodes(t).count for t in types) * selectivity(conditions)
+            caps = [r.best for r in step.rankings if r.best is not None]
+            return rows * (min(nodes, min(caps)) if caps else nodes)
+        case st.Lookup():
+            return rows
+        case st.Reach(_, _, hop, conditions):
+            nodes = view.nodes(hop.target_type).count
+            return min(rows * degree(hop, view), nodes) * selectivity(conditions)
+        case st.Expand(_, _, hop, conditions):
+            reached = 0.0
+            for length in range(hop.minimum, hop.maximum + 1):
+                reached += degree(hop, view) ** length
+            return rows * min(reached, view.nodes(hop.target_type).count) * selectivity(conditions)
+        case st.Close(_, _, hop):
+            return rows * min(1.0, degree(hop, view) / max(1, view.nodes(hop.target_type).count))
+        case st.Filter(condition):
+            return rows * selectivity((condition,))
+        case st.Exists():
+            return rows * 0.5
+        case st.Anti(_, inner):
+            found.update(estimates(inner, view, rows))
+            return rows * 0.5
+        case st.Optional(_, _, inner):
+            found.update(estimates(inner, view, rows))
+            return max(rows, found[id(inner[-1])] if inner else rows)
+        case st.EdgeScan(_, _, hop):
+            return rows * view.edges(hop.edge).count
+        case st.Merge() | st.CountWalks() | st.Start():
+            return rows
+
+
+def degree(hop: st.Hop, view: View) -> float:
+    """Neighbours of a node, on average."""
+    edges = view.edges(hop.edge)
+    both = 2 if hop.direction is lg.HopDirection.BOTH else 1
+    return both * edges.count / max(1, view.nodes(hop.source_type).count)
+
+
+def selectivity(conditions: tuple[lg.Condition, ...]) -> float:
+    """The share of rows that some conditions leave."""
+    share = 1.0
+    for condition in conditions:
+        match condition:
+            case lg.Compare(comparator=lg.Comparator.EQ):
+                share *= _EQUALITY
+            case lg.TextMatch():
+                share *= _TEXT
+            case lg.AllOf(parts):
+                share *= selectivity(parts)
+            case lg.AnyOf(parts):
+                share *= min(1.0, sum(selectivity((p,)) for p in parts))
+            case lg.Among():
+                share *= min(1.0, 5 * _EQUALITY)
+            case _:
+                share *= _RANGE
+    return share

@@ -1,0 +1,1 @@
+"""Schemas of a stored graph: documents, indexes they declare, and how a new one is applied."""

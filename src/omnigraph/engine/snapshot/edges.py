@@ -1,0 +1,286 @@
+"""The edges of one type at one commit: neighbours, edge rows and properties.
+
+Two ways again. *Adjacency* (`omnigraph.engine.snapshot.adjacency`): both ends of all edges as numbers, built once per pin, then every hop
+is a gather. *Lookup*: the index on `src` or `dst` finds the edges of a few nodes, and nothing is built. `cost.py` chooses; both
+give the same neighbours, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import RLock
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.logical import HopDirection
+from omnigraph.engine.arrays.column import Array, Column, Vec
+from omnigraph.engine.arrays.numbering import Mark, Numbers, each_once
+from omnigraph.engine.snapshot import adjacency
+from omnigraph.engine.snapshot.adjacency import Adjacency, EdgeLists
+from omnigraph.engine.snapshot.memory import Memory
+from omnigraph.engine.snapshot.nodes import Nodes
+from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array
+from omnigraph.engine.snapshot.stored import Stored
+from omnigraph.storage.lance_format.filters import one_of
+from omnigraph.storage.tables.rows import Piece, read_pieces
+
+_READ_ROWS = 1 << 20
+"""Edges whose ends are turned into numbers at once: bounds the memory a large build takes."""
+
+LOOKUP_NODES = 8_192
+"""Most nodes whose edges are looked up at once."""
+
+INDEXED_EDGE = 1_000
+"""In the time the index takes to find an edge, this many edges are read through: many nodes are better found by reading."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Numbers of both ends of every edge, by row."""
+
+    sources: Array
+    targets: Array
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.sources.nbytes + self.targets.nbytes)
+
+    def are_below(self, near: int, far: int) -> bool:
+        """Whether all sources are numbers below one, and all targets below another."""
+        return adjacency.all_below(self.sources, near) and adjacency.all_below(self.targets, far)
+
+
+class Edges:
+    """Edges of one type."""
+
+    def __init__(self, type_: EdgeType, stored: Stored, source: Nodes, target: Nodes, memory: Memory, saved: Saved) -> None:
+        self.type = type_
+        self.stored = stored
+        self.source = source
+        self.target = target
+        self._memory = memory
+        self._saved = saved
+        self._asked_saved: set[HopDirection] = set()
+        self._keys: dict[tuple[str, HopDirection], tuple[str, int, str, str]] = {}
+        self._lock = RLock()
+        self.built = 0
+        """Adjacencies built for this pin."""
+
+    @property
+    def count(self) -> int:
+        return self.stored.rows
+
+    def ready(self, direction: HopDirection) -> bool:
+        """Whether the adjacency of a direction is in memory, or was saved and is now."""
+        if self._memory.peek(self._key("adjacency", direction)) is not None:
+            return True
+        if direction in self._asked_saved or direction is HopDirection.BOTH:
+            return False
+        with self._lock:
+            self._asked_saved.add(direction)
+            if not self._saved.worth(self.count):
+                return False
+            if not any(self._is_here(state) for state in self._saved.states(self.stored.location)):
+                return False
+            saved = self._saved_adjacency(direction)
+            if saved is not None:
+                self._memory.put(self._key("adjacency", direction), saved, saved.nbytes)
+            return saved is not None
+
+    def adjacency(self, direction: HopDirection) -> Adjacency:
+        """Neighbours in a direction; built now if need be."""
+        found: Adjacency | None = self._memory.get(self._key("adjacency", direction))
+        if found is not None:
+            return found
+        with self._lock:
+            return self._memory.keep(self._key("adjacency", direction), lambda: self._build(direction), lambda a: a.nbytes)
+
+    def _build(self, direction: HopDirection) -> Adjacency:
+        self.built += 1
+        if direction is HopDirection.BOTH:
+            return adjacency.both_ways(self.adjacency(HopDirection.OUT), self.adjacency(HopDirection.IN))
+        saved = self._saved_adjacency(direction)
+        if saved is not None:
+            return saved
+        ends = self.ends()
+        near, far = (ends.sources, ends.targets) if direction is HopDirection.OUT else (ends.targets, ends.sources)
+        built = adjacency.build(near, far, _more_than(near))
+        if self._saved.worth(self.count):
+            self._save(direction, built)
+        return built
+
+    # ── saved state ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_here(self, state: State) -> bool:
+        return state.is_of(self.stored.pin, self.stored.pieces)
+
+    def _fits(self, state: State) -> bool:
+        """Whether the numbers that were saved are our numbers."""
+        marks = state.origin.marks
+        ends = {nodes.stored.location: nodes.numbering for nodes in (self.source, self.target)}
+        return marks.keys() == ends.keys() and all(ends[location].begins_with(mark) for location, mark in marks.items())
+
+    def _saved_states(self) -> list[State]:
+        if not self._saved.worth(self.count):
+            return []
+        self.source.load()
+        self.target.load()
+        return [state for state in self._saved.states(self.stored.location) if self._fits(state)]
+
+    def _below(self, state: State) -> tuple[int, int]:
+        """Numbers of sources and of targets are below these."""
+        marks = state.origin.marks
+        return marks[self.source.stored.location].count, marks[self.target.stored.location].count
+
+    def _saved_adjacency(self, direction: HopDirection) -> Adjacency | None:
+        names = (f"{direction.value}.starts", f"{direction.value}.neighbours")
+        for state in self._saved_states():
+            arrays = state.take({names[0]: "<i8", names[1]: "<i4"}) if self._is_here(state) else None
+            if arrays is not None:
+                found = Adjacency(arrays[names[0]], arrays[names[1]])
+                near, far = self._below(state) if direction is HopDirection.OUT else reversed(self._below(state))
+                if found.is_sound(near, far):
+                    return found
+                state.refuse(f"`{direction.value}` is no adjacency")
+        return None
+
+    def _take_saved_ends(self) -> Ends | None:
+        """Start from what another process saved: gives the ends of this pin, or remembers an older one to start from."""
+        states = self._saved_states()
+        for state in sorted(states, key=lambda s: not self._is_here(s)):
+            arrays = state.take({"sources": "<i4", "targets": "<i4"}) if state.shares(self.stored.pieces) > 0 else None
+            if arrays is None:
+                continue
+            ends, (near, far) = Ends(arrays["sources"], arrays["targets"]), self._below(state)
+            if not len(ends.sources) == len(ends.targets) == state.origin.rows or not ends.are_below(near, far):
+                state.refuse("there is not one pair of ends per edge")
+                continue
+            if self._is_here(state):
+                return ends
+            other = self.stored.other_pin(state)
+            if other is not None:
+                self._memory.put((other.location, other.pin, "ends"), ends, ends.nbytes)
+                other.remember()
+                return None
+        return None
+
+    def _save(self, direction: HopDirection, built: Adjacency) -> None:
+        """Let the next process start from here: both ends, and neighbours both ways. The ids that have the numbers go first."""
+        ends = self.ends()
+        below: dict[str, int] = {}
+        for nodes, numbers in ((self.source, ends.sources), (self.target, ends.targets)):
+            below[nodes.stored.location] = max(below.get(nodes.stored.location, 0), _more_than(numbers))
+        for nodes in {self.source.stored.location: self.source, self.target.stored.location: self.target}.values():
+            nodes.save(below[nodes.stored.location])
+
+        def make() -> tuple[Arrays, dict[str, Mark]]:
+            found = {"sources": ends.sources, "targets": ends.targets, **deleted_to_array(pieces, self.stored.deleted)}
+            for way in (HopDirection.OUT, HopDirection.IN):
+                near, far = (ends.sources, ends.targets) if way is HopDirection.OUT else (ends.targets, ends.sources)
+                known = built if way is direction else adjacency.build(near, far, _more_than(near))
+                found[f"{way.value}.starts"], found[f"{way.value}.neighbours"] = known.starts, known.neighbours
+            numberings = {nodes.stored.location: nodes.numbering for nodes in (self.source, self.target)}
+            return found, {location: numbering.mark(below[location]) for location, numbering in numberings.items()}
+
+        pieces = self.stored.pieces
+        self._saved.save(self.stored.location, self.stored.pin, pieces, make, fits=self._fits)
+
+    def edge_lists(self, direction: HopDirection) -> EdgeLists:
+        """Edge rows in a direction (out or in); built now if need be."""
+        with self._lock:
+            return self._memory.keep(self._key("edges", direction), lambda: self._build_lists(direction), lambda a: a.nbytes)
+
+    def _build_lists(self, direction: HopDirection) -> EdgeLists:
+        ends = self.ends()
+        if direction is HopDirection.OUT:
+            return adjacency.build_edge_lists(ends.sources, ends.targets, _more_than(ends.sources))
+        return adjacency.build_edge_lists(ends.targets, ends.sources, _more_than(ends.targets))
+
+    def ends(self) -> Ends:
+        """Both ends of every edge, by row."""
+        with self._lock:
+            return self._memory.keep((self.stored.location, self.stored.pin, "ends"), self._read_ends, lambda e: e.nbytes)
+
+    def _read_ends(self) -> Ends:
+        self.source.load()  # first, so that nodes are numbered in row order
+        self.target.load()
+        taken = None if self.stored.is_extended(self._other_ends) else self._take_saved_ends()
+        if taken is not None:
+            return taken
+        parts = self.stored.assembled(self._other_ends, _slice, _keep, self._read)
+        self.stored.remember()
+        joined = np.concatenate(parts) if parts else np.empty((0, 2), np.int32)
+        return Ends(np.ascontiguousarray(joined[:, 0]), np.ascontiguousarray(joined[:, 1]))
+
+    def _other_ends(self, other: Stored) -> Ends | None:
+        found: Ends | None = self._memory.peek((other.location, other.pin, "ends"))
+        return found
+
+    def _read(self, chosen: Sequence[Piece]) -> Array:
+        rows = read_pieces(self.stored.table, chosen, ["src", "dst"])
+        found = np.empty((rows.num_rows, 2), np.int32)
+        for start in range(0, rows.num_rows, _READ_ROWS):
+            part = rows.slice(start, _READ_ROWS).combine_chunks()
+            stop = start + part.num_rows
+            found[start:stop, 0] = self.source.numbering.intern(_array(part["src"]))
+            found[start:stop, 1] = self.target.numbering.intern(_array(part["dst"]))
+        return found
+
+    # ── lookups ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def look_up(self, nodes: Numbers, direction: HopDirection, *, positions: bool) -> tuple[Numbers, Numbers, Numbers]:
+        """Edges of some nodes through the index: number at this end, number at the other end, edge row (if asked for)."""
+        near, far = ("src", "dst") if direction is HopDirection.OUT else ("dst", "src")
+        here, there = (self.source, self.target) if direction is HopDirection.OUT else (self.target, self.source)
+        ids = here.ids(each_once(nodes)).to_pylist()
+        indexed = len(ids) * INDEXED_EDGE <= here.count
+        parts: list[tuple[Numbers, Numbers, Numbers]] = []
+        for start in range(0, len(ids), LOOKUP_NODES):
+            where = one_of(near, ids[start : start + LOOKUP_NODES])
+            rows, found = self.stored.found(where, [near, far], positions=positions, use_index=indexed)
+            parts.append((here.numbering.find(_array(found[near])), there.intern(_array(found[far])), rows))
+        if not parts:
+            none = np.empty(0, np.int64)
+            return none, none, none
+        near_numbers, far_numbers, rows = (np.concatenate([p[i] for p in parts]) for i in range(3))
+        return near_numbers, far_numbers, rows
+
+    # ── properties ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def values(self, rows: Numbers, name: str) -> Vec:
+        """A property of some edges, by row."""
+        present = rows[rows >= 0] if len(rows) and rows.min() < 0 else rows
+        found = self.stored.values(name, present)
+        if isinstance(found, Column):
+            return found.take(rows)
+        if present is rows:
+            return Vec.of(found)
+        where = np.full(len(rows), -1)
+        where[rows >= 0] = np.arange(len(present))
+        return Vec.of(found).take(where)
+
+    def _key(self, what: str, direction: HopDirection) -> tuple[str, int, str, str]:
+        found = self._keys.get((what, direction))
+        if found is None:
+            found = self._keys[what, direction] = (self.stored.location, self.stored.pin, what, direction.value)
+        return found
+
+
+def _more_than(ends: Array) -> int:
+    return int(ends.max()) + 1 if len(ends) else 0
+
+
+def _slice(ends: Ends, start: int, count: int) -> Array:
+    part = slice(start, start + count)
+    return np.stack([ends.sources[part], ends.targets[part]], axis=1)
+
+
+def _keep(part: Array, kept: Numbers) -> Array:
+    return part[kept]
+
+
+def _array(values: pa.ChunkedArray) -> pa.Array:
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()

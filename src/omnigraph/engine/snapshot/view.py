@@ -1,0 +1,105 @@
+"""One coherent view of a graph for a query: a snapshot, its schema, and the ways to its nodes and edges.
+
+A `Workspace` belongs to an open graph and outlives every view: it holds the memory, the numbering of each node type, and the
+pinned tables that were read lately. A `View` belongs to one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+
+from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.engine.arrays.numbering import Numbering
+from omnigraph.engine.snapshot.edges import Edges
+from omnigraph.engine.snapshot.memory import Memory
+from omnigraph.engine.snapshot.nodes import Nodes
+from omnigraph.engine.snapshot.saved import Saved
+from omnigraph.engine.snapshot.stored import Ancestors, Stored
+from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
+
+
+def table_key(type_: NodeType | EdgeType) -> str:
+    """The stable name of the table of a type: a renamed type keeps it, a re-created one gets another."""
+    return f"{'node' if isinstance(type_, NodeType) else 'edge'}:{type_.type_id}-{type_.incarnation}"
+
+
+def table_location(type_: NodeType | EdgeType) -> str:
+    """Where the table of a type stands, below the graph."""
+    return f"{'nodes' if isinstance(type_, NodeType) else 'edges'}/{type_.type_id}-{type_.incarnation}"
+
+
+Reopened = Callable[[str, dict[str, str], str], "View"]
+
+
+class Workspace:
+    """What an open graph remembers between queries. Safe from any thread."""
+
+    def __init__(self, store: GraphStore, budget: int, save_from: int | None, reopened: Reopened) -> None:
+        self.store = store
+        self.reopened = reopened
+        """A commit of a place that another process opens: what a view becomes that is sent there."""
+        self.memory = Memory(budget)
+        self.ancestors = Ancestors()
+        self.saved = Saved(store.place, store.ref(MAIN).incarnation, read_only=store.read_only, least=save_from)
+        self._numberings: dict[str, Numbering] = {}
+        self._lock = Lock()
+
+    def numbering(self, location: str) -> Numbering:
+        """The numbering of a node type."""
+        with self._lock:
+            return self._numberings.setdefault(location, Numbering())
+
+    def numberings(self) -> dict[str, Numbering]:
+        """All numberings, by location."""
+        with self._lock:
+            return dict(self._numberings)
+
+    def stored(self, snapshot: Snapshot, type_: NodeType | EdgeType) -> Stored:
+        """The table of a type in a snapshot."""
+        state = snapshot.tables[table_key(type_)]
+        known = self.ancestors.known(state.location, state.pin)
+        if known is not None and known.state == state:
+            return known
+        return Stored(self.store.tables, state, self.memory, self.ancestors, self.saved)
+
+
+class View:
+    """The graph at one commit."""
+
+    def __init__(self, workspace: Workspace, snapshot: Snapshot, catalog: Catalog) -> None:
+        self.workspace = workspace
+        self.snapshot = snapshot
+        self.catalog = catalog
+        self._nodes: dict[str, Nodes] = {}
+        self._edges: dict[str, Edges] = {}
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """In another process, the same commit of the place opened anew."""
+        place = self.workspace.store.place
+        return self.workspace.reopened, (place.uri, dict(place.options), self.snapshot.commit)
+
+    def nodes(self, name: str) -> Nodes:
+        """The nodes of a type."""
+        found = self._nodes.get(name)
+        if found is None:
+            type_ = self.catalog.nodes[name]
+            stored = self.workspace.stored(self.snapshot, type_)
+            with self._lock:
+                numbering = self.workspace.numbering(stored.location)
+                found = self._nodes.setdefault(name, Nodes(type_, stored, numbering, self.workspace.saved))
+        return found
+
+    def edges(self, name: str) -> Edges:
+        """The edges of a type."""
+        found = self._edges.get(name)
+        if found is None:
+            type_ = self.catalog.edges[name]
+            source, target = self.nodes(type_.source), self.nodes(type_.target)
+            stored = self.workspace.stored(self.snapshot, type_)
+            with self._lock:
+                found = self._edges.setdefault(
+                    name, Edges(type_, stored, source, target, self.workspace.memory, self.workspace.saved)
+                )
+        return found

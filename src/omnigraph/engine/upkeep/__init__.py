@@ -1,0 +1,1 @@
+"""What nobody asks for and everybody relies on: indexes, folds, embeddings, verification."""

@@ -1,0 +1,581 @@
+"""The manifest of a branch: the one place where anything becomes visible.
+
+It is a small Lance dataset, one per branch. Its rows are of four kinds, and each row's body is JSON:
+
+    head        one row: the newest commit, its number, the schema, whether the branch is sealed
+    state       one row per table: where it is pinned
+    commit      one row per commit, for ever
+    checkpoint  every pin after a packed commit, so that no question needs more than 64 commits of history
+
+Rows live in fragments. The youngest fragment is the *tail*: head, states, and the newest commits (at most `TAIL_COMMITS`). A
+publish is one Lance `Update` that removes the tail and adds a new one. Two publishers that read the same tail both want to
+remove it, so exactly one succeeds: a strict compare-and-swap, whatever the store. It stays strict when versions are pruned. Lance
+compares a swap with those versions after the one it was made on that *are still there*, and the one that removed the same tail
+may not be. So every swap also removes a fragment that never was (`ANCHOR`): any two of them want the same.
+
+    fragment 0   packed: commits 0…63, checkpoint 63
+    fragment 9   packed: commits 64…127, checkpoint 127
+    fragment 40  tail:   head → commit 149, states, commits 128…149
+
+When the tail is full its commits move to a packed fragment of their own, in the same `Update`. Packed fragments of equal size
+are merged as in a binary counter, so that there are logarithmically many. Reading the newest state reads the tail alone: the
+cost of a snapshot or a publish does not grow with history.
+
+The state *at* an older commit is the current state with the younger commits undone (each knows what it replaced), starting from
+the tail or from the checkpoint after the commit. What a branch did before it was a branch is in the manifest of its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Final, TypeVar
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset
+from lance import LanceOperation as Op
+from lance.dataset import Session
+from lance.fragment import FragmentMetadata, write_fragments
+
+from omnigraph.errors import DamagedRecord, NotFound, StorageError
+from omnigraph.storage.commits import format as formats
+from omnigraph.storage.commits.lineage import Commit, DamagedCommit
+from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
+from omnigraph.storage.files.effects import Call
+from omnigraph.storage.files.lance_errors import LostRace, translated
+from omnigraph.storage.files.place import Place
+from omnigraph.storage.files.records import damaged, decoded, encoded
+from omnigraph.storage.lance_format.file_names import version_file
+from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal, one_of
+from omnigraph.storage.lance_format.fragments import plain
+from omnigraph.storage.tables.changes import TableState
+
+TAIL_COMMITS = 64
+"""Most commits in the tail."""
+
+ANCHOR: Final = (1 << 32) - 2
+"""Number of a fragment that is in no manifest, and that every swap removes."""
+
+LONG_SWAP: Final = 10.0
+"""Seconds after which a swap on an object store is looked at again. On a disk each is: there it costs nothing."""
+
+FENCE_FAILURES: Final = 2
+"""How often a swap that makes no commit is tried again when its outcome is unclear."""
+
+PATIENCE = 0.1
+"""Seconds to wait for a swap of this process rather than read what it wrote."""
+
+COARSEST_CLOCK_NS = 5_000_000_000
+"""No disk tells the time of a change less exactly than this: FAT has two seconds."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("body", pa.large_binary(), nullable=False),
+    ],
+    metadata={formats.STAMP_KEY: str(formats.CURRENT)},
+)
+
+Body = TypeVar("Body")
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Somebody has the branch to itself for a moment: see `reservations`."""
+
+    owner: str
+    beat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a branch is."""
+
+    commit: str
+    seq: int
+    schema: str
+    sealed: bool = False
+    """The branch was deleted: no further commit may follow."""
+    fence: int = 0
+    """The newest reclaim whose list everybody who goes on from here has to respect: see `doomed`."""
+    reserved: Reservation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDocument:
+    """A schema as it is kept with the graph: opaque to storage."""
+
+    id: str
+    source: str
+    ir: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Every table after a commit."""
+
+    commit: str
+    tables: tuple[TableState, ...]
+
+
+@dataclass(frozen=True)
+class ManifestState:
+    """What a manifest says, read from its tail."""
+
+    version: int
+    """Version of the manifest dataset it was read from."""
+    tail: int
+    """Fragment that holds it."""
+    head: Head
+    tables: Mapping[str, TableState]
+    recent: tuple[Commit, ...] = field(default=())
+    """Commits of the tail, oldest first."""
+    packed: tuple[tuple[int, int], ...] = field(default=())
+    """(fragment, rows) of every packed fragment."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was ever published to it: it says what was copied from its parent."""
+        return self.version == 1
+
+    def after(self, commit: Commit, *, sealed: bool = False) -> ManifestState:
+        """The state with one more commit."""
+        tables = dict(self.tables)
+        for change in commit.changes:
+            if change.after is None:
+                tables.pop(change.table, None)
+            else:
+                tables[change.table] = change.after
+        head = Head(commit.id, commit.seq, commit.schema, sealed, self.head.fence)
+        return replace(self, head=head, tables=tables, recent=(*self.recent, commit))
+
+
+def undo(tables: Mapping[str, TableState], commits: Iterable[Commit]) -> dict[str, TableState]:
+    """Tables as they were before these commits, youngest first."""
+    before = dict(tables)
+    for commit in commits:
+        for change in commit.changes:
+            if change.before is None:
+                before.pop(change.table, None)
+            else:
+                before[change.table] = change.before
+    return before
+
+
+class Manifest:
+    """The manifest of one branch incarnation."""
+
+    def __init__(self, place: Place, incarnation: str, session: Session) -> None:
+        self.place = place
+        self.incarnation = incarnation
+        self.location = f"__manifest/{incarnation}"
+        self._session = session
+        self._lock = Lock()
+        """One thread looks; the others that wait for it then look at what it found."""
+        self._swapping = Lock()
+        """Held from before a swap of this process until its outcome is known here."""
+        self._dataset: LanceDataset | None = None
+        self._state: ManifestState | None = None
+        self._names: tuple[int, str, str] | None = None
+        """Files that a probe looks for: those of the version after this one, and of this one."""
+        self._versions = f"{self.folder}/{VERSIONS}"
+        self._unchanged_since: int | None = None
+        """When the folder of versions last changed, if that was long before a probe found nothing new."""
+        self._bodies: dict[str, tuple[Commit, bytes]] = {}
+        """Commits that were published from here, as they stand in the tail: most of each tail was in the one before it."""
+        self.probes = 0
+        self.scans = 0
+
+    @property
+    def folder(self) -> str | None:
+        """Where it is on this machine's disk, if it is."""
+        return self.place.child(self.location) if self.place.is_local else None
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def load(self) -> ManifestState:
+        """The newest state. When nothing changed since the last look, that costs one probe and reads nothing."""
+        if self.place.is_local:  # every query asks this, and two looks at a disk have nothing to translate
+            with self._lock:
+                if (known := self._unchanged()) is not None:
+                    return known
+        with self._lock, translated(f"read the manifest {self.location}"):
+            if not self.place.is_local and (known := self._unchanged()) is not None:
+                return known
+            if self._dataset is None or not self._swapping.locked():
+                return self._look()
+        # What is new is most likely a swap of this process, and whoever made it is about to say what it did.
+        if self._swapping.acquire(timeout=PATIENCE):
+            self._swapping.release()
+        with self._lock, translated(f"read the manifest {self.location}"):
+            return self._unchanged() or self._look()
+
+    def _unchanged(self) -> ManifestState | None:
+        if self._dataset is None or self._state is None:
+            return None
+        self.probes += 1
+        return self._state if self._is_latest(self._dataset.version) else None
+
+    def _look(self) -> ManifestState:
+        known = self._dataset
+        dataset = self._open() if known is None else self._checked(known.checkout_version(known.latest_version))
+        self._dataset, self._state = dataset, self._read_tail(dataset)
+        return self._state
+
+    def _is_latest(self, version: int) -> bool:
+        """Whether there is no newer version. On a disk that is a look at two names, however many versions there are.
+
+        Versions are numbered without gaps and pruned oldest first: where this one is and the next one is not, nothing follows.
+        A folder that did not change since then holds nothing new either, which one look tells. Clocks of disks are coarse, so
+        that counts only when the last change is long past: a second one within the same tick would leave no trace.
+        """
+        assert self._dataset is not None
+        if not self.place.is_local:
+            return bool(self._dataset.latest_version == version)
+        try:
+            changed = os.stat(self._versions).st_mtime_ns
+        except FileNotFoundError:  # the branch is gone, which whoever opens the manifest says better
+            return False
+        if self._unchanged_since == changed and self._names is not None and self._names[0] == version:
+            return True
+        if self._names is None or self._names[0] != version:
+            next_one, this_one = (f"{self.folder}/{version_file(v)}" for v in (version + 1, version))
+            self._names = (version, next_one, this_one)
+        latest = not os.path.exists(self._names[1]) and os.path.exists(self._names[2])
+        self._unchanged_since = changed if latest and time.time_ns() - changed > COARSEST_CLOCK_NS else None
+        return latest
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was read before."""
+        return self._state is not None
+
+    def is_there(self) -> bool:
+        """Whether its first version is, as it is right after it was made."""
+        return self.place.exists(f"{self.location}/{version_file(1)}")
+
+    def is_stored(self) -> bool:
+        """Whether there is any version of it."""
+        return self.place.named(f"{self.location}/{VERSIONS}", "") is not None
+
+    def is_untouched(self) -> bool:
+        """Whether it is seen from outside that nothing was published to it. Not on an object store: reading is as quick there."""
+        if self.folder is None:
+            return False
+        second, first = (os.path.exists(f"{self.folder}/{version_file(v)}") for v in (2, 1))
+        return first and not second
+
+    def last_known(self) -> ManifestState:
+        """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""
+        return self._state if self._state is not None else self.load()
+
+    def _open(self) -> LanceDataset:
+        self.place.require_dataset(self.location)
+        return self._checked(
+            lance.dataset(
+                self.place.child(self.location), storage_options=dict(self.place.options) or None, session=self._session
+            )
+        )
+
+    def _checked(self, dataset: LanceDataset) -> LanceDataset:
+        stamp = (dataset.schema.metadata or {}).get(formats.STAMP_KEY.encode())
+        formats.check_stamp(None if stamp is None else stamp.decode(), self.place.uri)
+        return dataset
+
+    def _read_tail(self, dataset: LanceDataset) -> ManifestState:
+        self.scans += 1
+        fragments = dataset.get_fragments()
+        tail = max(fragments, key=lambda f: f.fragment_id)
+        with translated(f"read the manifest {self.location}"):
+            rows = tail.to_table()
+        heads = [head for _, head in self._of_kind(rows, "head", Head)]
+        if len(heads) != 1:
+            raise damaged(f"the manifest {self.location}", f"its newest fragment has {len(heads)} heads")
+        self.place.see_fence(heads[0].fence)
+        states = [state for _, state in self._of_kind(rows, "state", TableState)]
+        commits = sorted(self._of_kind(rows, "commit", Commit), key=lambda c: c[1].seq)
+        self._bodies = {commit.id: (commit, raw) for raw, commit in commits}
+        recent = tuple(commit for _, commit in commits)
+        packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
+        return ManifestState(dataset.version, tail.fragment_id, heads[0], {s.table: s for s in states}, recent, packed)
+
+    def _of_kind(self, rows: pa.Table, kind: str, body: type[Body]) -> list[tuple[bytes, Body]]:
+        return _read(rows.filter(pc.equal(rows["kind"], kind)), body, self.location)
+
+    def find(self, commit: str, *, carried: bool = False) -> Commit | None:
+        """A commit of this manifest by id. Those a merge carried along are of another chain: `tables_at` does not know them."""
+        state = self.load()
+        for recent in state.recent:
+            if recent.id == commit:
+                return recent
+        kinds = ["commit", "carried"] if carried else ["commit"]
+        found = self._scan(one_of("kind", kinds) & equal("key", commit), Commit)
+        return found[0] if found else None
+
+    def history(self, *, before: int | None = None, limit: int | None = None) -> list[Commit]:
+        """Commits of this manifest with a number below `before`, youngest first."""
+        state = self.load()
+        found = [c for c in reversed(state.recent) if before is None or c.seq < before]
+        if limit is not None and len(found) >= limit:
+            return found[:limit]
+        top = state.recent[0].seq if state.recent else state.head.seq + 1
+        top = top if before is None else min(top, before)
+        low = 0 if limit is None else top - (limit - len(found))
+        older = self._scan(_numbered("commit", low, top - 1), Commit)
+        found += sorted(older, key=lambda c: c.seq, reverse=True)
+        return found if limit is None else found[:limit]
+
+    def carried(self) -> list[Commit]:
+        """Commits of other branches that merges brought along."""
+        return self._scan(equal("kind", "carried"), Commit)
+
+    def tables_at(self, commit: Commit) -> dict[str, TableState]:
+        """Every table as the commit left it."""
+        state = self.load()
+        if state.recent and commit.seq >= state.recent[0].seq - 1:
+            return undo(state.tables, [c for c in reversed(state.recent) if c.seq > commit.seq])
+        points = self._scan(
+            _numbered("checkpoint", commit.seq, commit.seq + TAIL_COMMITS - 1),
+            Checkpoint,
+            with_seq=True,
+        )
+        if not points:
+            raise NotFound(f"the manifest {self.location} has no checkpoint for commit {commit.id}")
+        seq, checkpoint = min(points, key=lambda p: p[0])
+        between = _numbered("commit", commit.seq + 1, seq)
+        younger = sorted(self._scan(between, Commit), key=lambda c: c.seq, reverse=True)
+        return undo({t.table: t for t in checkpoint.tables}, younger)
+
+    def schema(self, schema_id: str) -> SchemaDocument | None:
+        """A schema of this manifest by id."""
+        found = self._scan(equal("kind", "schema") & equal("key", schema_id), SchemaDocument)
+        return found[0] if found else None
+
+    def _scan(self, where: Filter, body: type[Body], *, with_seq: bool = False) -> list:  # type: ignore[type-arg]
+        state = self.load()
+        assert self._dataset is not None
+        fragments = [f for f in self._dataset.get_fragments() if f.fragment_id != state.tail]
+        if not fragments:
+            return []
+        self.scans += 1
+        with translated(f"read the manifest {self.location}"):
+            rows = self._dataset.scanner(filter=where.sql, fragments=fragments).to_table()
+        found = [value for _, value in _read(rows, body, self.location)]
+        return list(zip(rows["seq"].to_pylist(), found, strict=True)) if with_seq else found
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def create(
+        self, head: Head, tables: Iterable[TableState], schema: SchemaDocument | None = None, commits: Sequence[Commit] = ()
+    ) -> None:
+        """A new manifest. Nobody sees it until a ref names it. A branch finds its schemas in the manifest it came from."""
+        parts = [] if schema is None else [_rows([("schema", schema.id, head.seq, schema)])]
+        parts.append(_tail_rows(head, {t.table: t for t in tables}, [(c, self._body(c)) for c in commits]))
+        uri, options = self.place.child(self.location), dict(self.place.options) or None
+
+        def make() -> LanceDataset:
+            if len(parts) == 1:
+                return lance.write_dataset(parts[0], uri, mode="create", storage_options=options, session=self._session)
+            fragments = [f for rows in parts for f in write_fragments(rows, uri, mode="create", storage_options=options)]
+            return LanceDataset.commit(uri, Op.Overwrite(SCHEMA, fragments), storage_options=options, max_retries=0)
+
+        with translated(f"create the manifest {self.location}"):
+            self.place.effects.run(Call.CREATE_MANIFEST, make)
+        if self.place.is_local:
+            self.place.sync(o.path for o in self.place.objects(self.location))
+
+    def publish(
+        self,
+        expected: ManifestState,
+        desired: ManifestState,
+        new: SchemaDocument | None,
+        carried: Sequence[Commit],
+        files: Sequence[str] = (),
+    ) -> None:
+        """Replace the tail that was read by one that says `desired`. `LostRace` if somebody else replaced it first.
+
+        `files` are what the new commits rest on. They are synced together with the new tail, before anybody can see it.
+        """
+        try:
+            with translated(f"write the manifest {self.location}"):
+                dataset, fragments, removed, bodies = self._write_tail(expected, desired, new, carried)
+        except NotFound as gone:  # what was read is so old that it was pruned: somebody else has replaced it
+            raise LostRace(str(gone)) from gone
+        self.place.sync((*files, *(f"{self.location}/{DATA}/{file.path}" for f in fragments for file in f.files)))
+        operation = Op.Update(
+            removed_fragment_ids=[*removed, ANCHOR],
+            updated_fragments=[],
+            new_fragments=fragments,
+            fields_modified=[f.id() for f in dataset.lance_schema.fields()],
+        )
+        with self._swapping:
+            begun = _running()
+            with translated(f"publish to {self.location}"):
+                published = self.place.effects.run(
+                    Call.PUBLISH,
+                    lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
+                )
+            if self.place.is_local or _running() - begun > LONG_SWAP:
+                self._require_in_time(expected.version)
+            sizes = {f.fragment_id: f.physical_rows for f in published.get_fragments()}
+            tail = max(sizes)
+            packed = tuple((number, size) for number, size in sizes.items() if number != tail)
+            with self._lock:
+                self._dataset = published
+                recent = tuple(c for c, _ in bodies)
+                self._state = replace(desired, version=published.version, tail=tail, recent=recent, packed=packed)
+                self._bodies = {c.id: (c, body) for c, body in bodies}
+        self.place.see_fence(desired.head.fence)
+        self.place.sync([f"{self.location}/{version_file(published.version)}"])
+
+    def _write_tail(
+        self, expected: ManifestState, desired: ManifestState, new: SchemaDocument | None, carried: Sequence[Commit]
+    ) -> tuple[LanceDataset, list[FragmentMetadata], list[int], list[tuple[Commit, bytes]]]:
+        """The version to swap on, new fragments, numbers of those that go, and the commits of the new tail, with their bodies."""
+        dataset = self._dataset
+        if dataset is None or dataset.version != expected.version:
+            dataset = lance.dataset(
+                self.place.child(self.location),
+                version=expected.version,
+                storage_options=dict(self.place.options) or None,
+                session=self._session,
+            )
+        self.place.require_inside(self.location)
+        removed = [expected.tail]
+        fresh: list[pa.Table] = []
+        if carried:
+            fresh.append(_rows(("carried", c.id, c.seq, c) for c in carried))
+        if new is not None:
+            fresh.append(_rows([("schema", new.id, desired.head.seq, new)]))
+        kept = desired.recent
+        if len(kept) > TAIL_COMMITS:
+            stay = max(1, TAIL_COMMITS // 4)  # a plan that is a little late finds what it missed in the tail
+            old, kept = kept[:-stay], kept[-stay:]
+            rows = _packed_rows([(c, self._body(c)) for c in old], desired.tables, kept)
+            merged, rows = self._merge_packed(dataset, expected.packed, rows)
+            removed += merged
+            fresh.append(rows)
+        bodies = [(c, self._body(c)) for c in kept]
+        fresh.append(_tail_rows(desired.head, desired.tables, bodies))
+        fragments = self.place.effects.run(Call.WRITE_MANIFEST, lambda: _write(fresh, dataset))
+        return dataset, fragments, removed, bodies
+
+    def _require_in_time(self, version: int) -> None:
+        """Refuse to call a swap done that was made on a version which is gone: somebody may have swapped and pruned meanwhile.
+
+        Lance takes the next number that is free. To one that stood still in the middle of its swap, a number that was used and
+        pruned looks free, and what it puts there is before the newest version: nobody would ever see it. Versions are pruned
+        oldest first, so where the one before a swap is still there, the number after it was never used.
+        """
+        file = f"{self.location}/{version_file(version)}"
+        if not self.place.exists(file):
+            raise StorageError(f"the outcome of a swap in {self.location} is unclear: it took so long that {file} was pruned")
+
+    def _body(self, commit: Commit) -> bytes:
+        known = self._bodies.get(commit.id)
+        if known is not None and known[0] is commit:
+            return known[1]
+        return encoded(commit, _belongs("commit", commit.id, commit.seq))
+
+    def fence(self, number: int) -> None:
+        """Put the number of a reclaim into the head: whoever publishes after that knows of it. No commit is made."""
+        failures = 0
+        while not ((state := self.load()).head.sealed or state.head.fence >= number):
+            try:
+                self.publish(state, replace(state, head=replace(state.head, fence=number)), None, ())
+            except LostRace:
+                continue
+            except StorageError:  # perhaps it went through: looking tells
+                failures += 1
+                if failures > FENCE_FAILURES:
+                    raise
+
+    def make_durable(self) -> None:
+        """Sync all of it: after a swap whose outcome was unclear, nobody knows what was."""
+        if self.place.is_local:
+            self.place.sync(o.path for o in self.place.objects(self.location))
+
+    def _merge_packed(
+        self, dataset: LanceDataset, packed: Sequence[tuple[int, int]], rows: pa.Table
+    ) -> tuple[list[int], pa.Table]:
+        """Merge the new packed rows with packed fragments that are not larger, as a binary counter carries."""
+        merged: list[int] = []
+        for number, size in sorted(packed, reverse=True):
+            if size < TAIL_COMMITS // 2 or size > rows.num_rows:
+                continue
+            fragment = dataset.get_fragment(number)
+            assert fragment is not None
+            rows = pa.concat_tables([fragment.to_table(), rows])
+            merged.append(number)
+        return merged, rows
+
+
+def _running() -> float:
+    """Seconds for which this machine has been running, those asleep included where the system tells."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+def _write(tables: Sequence[pa.Table], dataset: LanceDataset) -> list[FragmentMetadata]:
+    return [fragment for rows in tables for fragment in plain(write_fragments(rows, dataset, mode="append"))]
+
+
+Entry = tuple[str, str, int, object]
+"""Kind, key, number, body (or the bytes it comes to)."""
+
+
+def _rows(entries: Iterable[Entry]) -> pa.Table:
+    kinds, keys, numbers, bodies = zip(*entries, strict=True)
+    named = zip(map(_belongs, kinds, keys, numbers), bodies, strict=True)
+    columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else encoded(b, belongs) for belongs, b in named])
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[tuple[Commit, bytes]]) -> pa.Table:
+    states = (("state", t.table, head.seq, t) for t in tables.values())
+    return _rows([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, body) for c, body in commits)])
+
+
+def _packed_rows(commits: Sequence[tuple[Commit, bytes]], tables: Mapping[str, TableState], after: Sequence[Commit]) -> pa.Table:
+    """Commits, and a checkpoint after the last and every `TAIL_COMMITS` before it: a group may have overfilled the tail.
+
+    `after` are the commits from the last one to the tables. Behind one that cannot be read nobody knows what a table was.
+    """
+    checkpoints = list[Entry]()
+    with suppress(DamagedRecord):
+        for end in range(len(commits), 0, -TAIL_COMMITS):
+            tables = undo(tables, reversed(after))
+            last, _ = commits[end - 1]
+            checkpoints.append(("checkpoint", last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
+            after = [c for c, _ in commits[max(end - TAIL_COMMITS, 0) : end]]
+    return _rows([*(("commit", c.id, c.seq, body) for c, body in commits), *checkpoints])
+
+
+def _numbered(kind: str, first: int, last: int) -> Filter:
+    """Rows of a kind, by their numbers."""
+    return equal("kind", kind) & compare("seq", Comparison.AT_LEAST, first) & compare("seq", Comparison.AT_MOST, last)
+
+
+def _belongs(kind: str, key: str, seq: int) -> str:
+    """What is said of a row beside its body."""
+    return f"{kind} {key} {seq}"
+
+
+def _read(rows: pa.Table, body: type[Body], location: str) -> list[tuple[bytes, Body]]:
+    """Rows as they are stored, and what they say. A commit that cannot be read is one whose contents are not known."""
+    found: list[tuple[bytes, Body]] = []
+    for kind, key, seq, raw in zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True):
+        try:
+            found.append((raw, decoded(raw, body, _belongs(kind, key, seq), f"the {kind} {key} of {location}")))
+        except DamagedRecord as error:
+            if not issubclass(DamagedCommit, body):
+                raise
+            found.append((raw, DamagedCommit(key, seq, error.message)))  # type: ignore[arg-type]
+    return found

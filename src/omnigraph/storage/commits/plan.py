@@ -1,0 +1,81 @@
+"""What is to be published, as a value.
+
+A plan holds everything a publish needs to decide on its own whether it may still happen after somebody else was faster:
+
+    op class       logical (changes what the graph says) or maintenance (changes how it is stored)
+    base           the commit it was prepared against
+    changes        per table, with data files already written
+    read set       tables its validation relied on; a logical change to one of them in the meantime makes the plan void
+    creates/drops  tables that come and go, with a schema
+    lineage        who, why, and the second parent of a merge
+
+Insert and upsert plans leave tables out of their read set that they can re-check cheaply: the publisher applies them again on
+top of what is there now, without writing rows again, and asks `revalidate` about the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.tables.changes import Applied, Change, Delete, TableState, Upsert
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """A change of one table."""
+
+    table: str
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A new version of a table that was prepared on a particular pin: compaction, indexing, a column added or dropped.
+
+    It cannot be applied to another pin. If the table moved meanwhile, the plan is void and is prepared again.
+    """
+
+    table: str
+    base_pin: int
+    applied: Applied
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPlan:
+    """A commit to be."""
+
+    op_class: OpClass
+    operation: str
+    base: str
+    changes: tuple[PlannedChange, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
+    creates: tuple[TableState, ...] = ()
+    drops: tuple[str, ...] = ()
+    read_set: frozenset[str] = field(default=frozenset())
+    expected_head: str | None = None
+    """Publish only while the branch is exactly at this commit."""
+    schema: SchemaDocument | None = None
+    """A new schema that takes effect with this commit."""
+    actor: str | None = None
+    message: str | None = None
+    merged_parent: str | None = None
+    carried: tuple[Commit, ...] = ()
+    """Commits of a merged branch that are to be kept with this one."""
+    mark: str | None = None
+    """Publish only if no commit since the base has this mark."""
+    seals: bool = False
+    """Nothing may follow: the branch is being deleted."""
+
+    def fence(self, known: int) -> int:
+        """The newest fence that was known before the first of its files was begun; `known` is that of who publishes it now."""
+        written = [c.change.written for c in self.changes if not isinstance(c.change, Delete)]
+        marked = any(isinstance(c.change, Upsert) and c.change.marks is not None for c in self.changes)
+        unknown = [0] if self.creates or marked else []
+        return min((known, *unknown, *(w.fence for w in written if w.fragments), *(r.applied.fence for r in self.replacements)))
+
+    def __post_init__(self) -> None:
+        touched = [c.table for c in self.changes] + [r.table for r in self.replacements] + [c.table for c in self.creates]
+        if len(set(touched)) < len(touched):
+            raise ValueError(f"a plan touches a table once: {', '.join(touched)}")

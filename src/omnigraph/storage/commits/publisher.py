@@ -1,0 +1,470 @@
+"""The publisher: the only code that moves a branch.
+
+Publishing is a loop around one compare-and-swap (`Manifest.publish`):
+
+    load the head → apply the plan on top of it → write the new tail → swap
+                                                                        ├ won: the commit is visible, to everybody, at once
+                                                                        └ lost: somebody else published; once more, from the top
+
+**What losing means** is read off the plan and the commits in between. If those are maintenance only, nothing the plan relied on
+has changed, and it is applied to the tables as they are now. If a logical commit touched a table of the plan's read set, the
+plan is void (`ReadSetChanged`, with the table, the pin it expected and the pin it found). Otherwise the changes are applied
+again: new rows stay in the data files they are in, only the small commits on top are made anew; ids that must be new are looked
+up again, and the caller's `revalidate` sees what happened in between.
+
+**Files that reclaim took for garbage** meanwhile are found out before the swap, and the plan fails (`doomed`).
+
+**Who has lost twice** has the branch to itself for a moment; everybody else waits for that before a swap (`reservations`).
+
+**An unclear outcome** (a timeout after the swap was sent) is settled by looking: the commit's id is chosen before the first
+attempt, so either the lineage holds it, and the publish succeeded, or it does not, and the attempt is repeated or reported.
+
+**Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
+everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
+them all. A plan that turns out void fails alone. Appends of a group to one table are foreseen: their rows go into one file, and
+their versions are cut from one (`group_appends`). When its own plan is done, a leader hands over to the first in the queue, who
+gives those of the last group a moment to come back. Worked
+example, two inserts queued behind a third:
+
+    a leads, publishes a       queue: b, c
+    b leads, publishes b ← c   one swap, two commits: parent of b is a, parent of c is b
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from threading import Condition, Event, Lock, get_ident
+
+from omnigraph.errors import (
+    AlreadyExists,
+    ConflictError,
+    GraphError,
+    HistoryReclaimed,
+    KeyConflict,
+    NotFound,
+    PreconditionFailed,
+    ReadSetChanged,
+    StalledWrite,
+    StorageError,
+)
+from omnigraph.model.ids import Clock, IdSource
+from omnigraph.storage.commits.lineage import Commit, OpClass, TableChange
+from omnigraph.storage.commits.manifest import TAIL_COMMITS, Manifest, ManifestState
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.commits.reclaim_fence import newest, require_kept
+from omnigraph.storage.commits.reservations import Reservations
+from omnigraph.storage.commits.turns import Turns
+from omnigraph.storage.files.lance_errors import LostRace
+from omnigraph.storage.files.records import require_readable
+from omnigraph.storage.rewriting.derived import then
+from omnigraph.storage.rewriting.rewrites import FOLD_FRAGMENTS, fold_small_fragments
+from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, Overwrite, TableState, WrittenRows
+from omnigraph.storage.tables.group_appends import Together, append_each, write_together
+from omnigraph.storage.tables.table import Tables, unchanged
+
+ATTEMPTS = 200
+"""Most swaps tried for one batch before giving up; with backoff that is about a minute of losing."""
+
+PATIENCE = 0.5
+"""How long a leader waits for the last group, as a share of what publishing that took."""
+
+FIRST_BACKOFF = 0.002
+LONGEST_BACKOFF = 0.25
+
+Revalidate = Callable[[ManifestState, Sequence[Commit]], None]
+"""Asked before a plan is applied on top of commits it has not seen; raises if it may not be."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    plan: PublishPlan
+    commit_id: str
+    revalidate: Revalidate | None
+    fence: int = 0
+    """The newest fence that was known before the first of its files was begun."""
+    thread: int = field(default_factory=get_ident)
+    called: Event = field(default_factory=Event)
+    """There is an outcome, or it is this one's turn to lead."""
+    outcome: Future[Commit] = field(default_factory=Future)
+    applied: dict[tuple[str, int], Applied] = field(default_factory=dict)
+    """What applying a change to a pin gave: an attempt that finds the same pin again reuses it."""
+    stored: dict[str, WrittenRows] = field(default_factory=dict)
+    """Rows of the plan that got a file of their own, by table: however often it is applied, they are written once."""
+    foreseen: dict[tuple[str, int], Applied] = field(default_factory=dict)
+    """The same, made before anybody knows whether the change will be applied to that pin."""
+
+
+class Publisher:
+    """Publishes plans to one branch."""
+
+    def __init__(self, branch: str, manifest: Manifest, tables: Tables, ids: IdSource, clock: Clock) -> None:
+        self.branch = branch
+        self.manifest = manifest
+        self._tables = tables
+        self._ids = ids
+        self._clock = clock
+        self._turns = Turns(manifest.folder)
+        self.reservations = Reservations(manifest)
+        self._lock = Lock()
+        self._complete = Condition(self._lock)
+        """Everybody whom the leader waits for is in the queue."""
+        self._awaited = 0
+        self._last_threads, self._last_seconds = frozenset[int](), 0.0
+        """Which threads shared the last swap, and how long it took."""
+        self._queue: list[_Waiting] = []
+        self._leading = False
+        self._together: dict[tuple[str, ...], Together] = {}
+        """What the batch that is under way appends, by table and commits: another attempt finds it in its files."""
+
+    def publish(self, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
+        """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
+        self.reservations.wait_for_threads()
+        begun = time.monotonic()
+        waiting = _Waiting(plan, self._ids.next(), revalidate, plan.fence(self.manifest.place.fence))
+        waiting.outcome.add_done_callback(lambda _: waiting.called.set())
+        with self._lock:
+            self._queue.append(waiting)
+            if len(self._queue) == self._awaited:
+                self._complete.notify()
+            lead = not self._leading
+            self._leading = True
+        if not lead:
+            self._wait(waiting)
+        if not waiting.outcome.done():
+            self._lead(waiting)
+        try:
+            commit = waiting.outcome.result()
+        except (ReadSetChanged, PreconditionFailed):
+            self.reservations.lost(begun)
+            raise
+        self.reservations.won()
+        return commit
+
+    def _wait(self, waiting: _Waiting) -> None:
+        try:
+            waiting.called.wait()
+        except BaseException:  # nobody will lead, or be published, in the name of a thread that has gone
+            with self._lock:
+                self._queue = [w for w in self._queue if w is not waiting]
+                called = waiting.called.is_set() and not waiting.outcome.done()
+            if called:
+                self._hand_over()
+            raise
+
+    def _hand_over(self) -> None:
+        """Let the first in the queue lead. A leader that went on for others would never return while there are others."""
+        with self._lock:
+            if self._queue:
+                self._queue[0].called.set()
+            else:
+                self._leading = False
+
+    def _lead(self, own: _Waiting) -> None:
+        """Publish what is waiting, until one's own plan is done."""
+        while not own.outcome.done():
+            with self._lock:
+                self._await_the_last()
+                batch, self._queue = _first_batch(self._queue)
+                self._last_threads = frozenset(w.thread for w in batch)
+            begun = time.monotonic()
+            try:
+                with self._turns.turn():
+                    self._publish_batch(batch)
+            except Exception as error:
+                _fail(batch, error)
+            except BaseException:  # this thread is to end: nobody may go on waiting for it
+                with self._lock:
+                    behind, self._queue = self._queue, []
+                    self._leading = False
+                _fail(
+                    batch, StorageError("interrupted while publishing: the commit may have landed", hint="Look before retrying.")
+                )
+                _fail(behind, StorageError("interrupted before publishing: nothing was written", hint="Retry."))
+                raise
+            self._last_seconds = time.monotonic() - begun
+        self._hand_over()
+
+    def _await_the_last(self) -> None:
+        """Give those who shared the last swap a moment to come back, so that they share this one and need not wait for the next.
+
+        Otherwise one who came a little earlier would publish alone, and the others would wait for that. A single writer is
+        never waited for.
+        """
+        if len(self._last_threads) > 1:
+            self._awaited = len(self._last_threads.union(w.thread for w in self._queue))
+            self._complete.wait_for(lambda: len(self._queue) >= self._awaited, self._last_seconds * PATIENCE)
+            self._awaited = 0
+
+    def _publish_batch(self, batch: list[_Waiting]) -> None:
+        doubtful = False
+        self._together.clear()
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(random.uniform(0, min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt, 10))))
+                self._turns.wait()
+            head = self._head(batch) if attempt == 0 else self.manifest.load()
+            if doubtful:
+                batch = self._settle(batch)
+                doubtful = False
+            head = self.reservations.respected(head, self._turns)
+            state, commits, batch = self._apply_batch(batch, self._fenced(head))
+            if not batch:
+                return
+            files = [f for w in batch for a in w.applied.values() for f in a.files]
+            schema = next((w.plan.schema for w in batch if w.plan.schema is not None), None)
+            try:
+                self.manifest.publish(head, state, schema, [c for w in batch for c in w.plan.carried], files)
+            except LostRace:
+                continue
+            except StorageError:
+                doubtful = True
+                if attempt + 1 == ATTEMPTS or attempt >= 3:
+                    self._settle(batch)
+                    raise
+                continue
+            for waiting, commit in zip(batch, commits, strict=True):
+                waiting.outcome.set_result(commit)
+            return
+        raise ConflictError(
+            f"branch `{self.branch}` is too busy: {ATTEMPTS} attempts lost the race", hint="Retry, or write in larger commits."
+        )
+
+    def _head(self, batch: Sequence[_Waiting]) -> ManifestState:
+        """The state to try first. As last seen, if that is what every plan was made on: then only the swap can say it is old."""
+        known = self.manifest.last_known()
+        made_on = {c for w in batch for c in (w.plan.base, w.plan.expected_head) if c is not None}
+        return known if made_on == {known.head.commit} else self.manifest.load()
+
+    def _settle(self, batch: list[_Waiting]) -> list[_Waiting]:
+        """After an unclear outcome: those whose commit is in the lineage have succeeded; gives the rest."""
+        rest = []
+        for waiting in batch:
+            found = self.manifest.find(waiting.commit_id)
+            if found is None:
+                rest.append(waiting)
+            else:
+                self.manifest.make_durable()
+                waiting.outcome.set_result(found)
+        return rest
+
+    def _apply_batch(self, batch: Sequence[_Waiting], head: ManifestState) -> tuple[ManifestState, list[Commit], list[_Waiting]]:
+        """Apply plans one on top of the other. Plans that may not be published fail here, alone."""
+        self._foresee(batch, head)
+        state, commits, accepted = head, list[Commit](), list[_Waiting]()
+        for waiting in batch:
+            try:
+                commit = self._commit(waiting, state)
+                self._require_kept(waiting, commit, head)
+            except Exception as error:
+                waiting.outcome.set_exception(error)
+                continue
+            state = state.after(commit, sealed=waiting.plan.seals)
+            commits.append(commit)
+            accepted.append(waiting)
+        return state, commits, accepted
+
+    def _fenced(self, head: ManifestState) -> ManifestState:
+        """A head whose fence counts: a branch nobody has published to yet has the one of its parent, which may be old."""
+        if not head.is_first:
+            return head
+        return replace(head, head=replace(head.head, fence=max(head.head.fence, newest(self.manifest.place))))
+
+    def _require_kept(self, waiting: _Waiting, commit: Commit, head: ManifestState) -> None:
+        """Refuse a commit that names files which reclaim has taken for garbage since they were begun."""
+        if waiting.fence < head.head.fence:
+            moved = [(c.before, c.after) for c in commit.changes if c.after is not None and c.after != c.before]
+            require_kept(self.manifest.place, self._tables, moved)
+
+    def _foresee(self, batch: Sequence[_Waiting], head: ManifestState) -> None:
+        """Make the versions that the appends of a group will need, in one go, as if each plan were going to be accepted.
+
+        Whoever turns out void leaves a version that nothing refers to, and those behind it are applied one by one, as ever.
+        """
+        queues: dict[str, list[tuple[_Waiting, WrittenRows]]] = {}
+        closed: set[str] = set()
+        for waiting in batch:
+            for table, change in ((c.table, c.change) for c in waiting.plan.changes):
+                if isinstance(change, Append) and change.written.rows and table not in closed:
+                    queues.setdefault(table, []).append((waiting, waiting.stored.get(table, change.written)))
+                else:
+                    closed.add(table)
+            closed |= {r.table for r in waiting.plan.replacements} | set(waiting.plan.drops)
+        for table, queue in queues.items():
+            before = head.tables.get(table)
+            if len(queue) < 2 or before is None or (table, before.pin) in queue[0][0].applied:
+                continue
+            try:
+                folded = self._folded(before, Append(queue[0][1]))
+                first, *others = append_each(self._tables, folded.state, self._written_together(folded.state, queue))
+            except GraphError:  # one by one, then, by Lance: whoever is to blame is told, and nobody else
+                continue
+            for (waiting, _), applied in zip(queue, [then(folded, first), *others], strict=True):
+                waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}
+                before = applied.state
+
+    def _written_together(self, table: TableState, queue: Sequence[tuple[_Waiting, WrittenRows]]) -> Together:
+        key = (table.table, *(waiting.commit_id for waiting, _ in queue))
+        if key not in self._together:
+            self._together[key] = write_together(self._tables, table, [written for _, written in queue])
+        return self._together[key]
+
+    def _commit(self, waiting: _Waiting, state: ManifestState) -> Commit:
+        plan = waiting.plan
+        if state.head.sealed:
+            raise NotFound(f"branch `{self.branch}` was deleted", hint="Create it again, or write to another branch.")
+        if plan.expected_head is not None and plan.expected_head != state.head.commit:
+            raise PreconditionFailed(
+                f"branch `{self.branch}` is at {state.head.commit}, not at {plan.expected_head}: somebody committed in between",
+                expected=plan.expected_head,
+                actual=state.head.commit,
+            )
+        between = [] if plan.base == state.head.commit else self._since(plan.base, state)
+        self._check_still_valid(waiting, state, between)
+        try:
+            applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
+        except (NotFound, HistoryReclaimed) as gone:
+            if self.manifest.load().head.fence <= waiting.fence:
+                raise  # nobody has reclaimed anything since
+            raise StalledWrite(f"what the write rests on was reclaimed while it stood still: {gone.message}") from gone
+        changes = [
+            c for c in applied if c.before != c.after
+        ]  # deleting what is not there touches nothing, and voids nobody's plan
+        for replacement in plan.replacements:
+            before = state.tables[replacement.table]
+            changes.append(_table_change(replacement.table, before, replacement.applied))
+        changes += [TableChange(c.table, None, c, files=self._tables.files_of_new(c)) for c in plan.creates]
+        changes += [TableChange(name, state.tables[name], None) for name in plan.drops]
+        commit = Commit(
+            waiting.commit_id,
+            state.head.seq + 1,
+            state.head.commit,
+            plan.merged_parent,
+            self.branch,
+            plan.actor,
+            int(self._clock.now().timestamp() * 1_000_000),
+            plan.op_class,
+            plan.operation,
+            plan.message,
+            state.head.schema if plan.schema is None else plan.schema.id,
+            tuple(changes),
+            plan.mark,
+        )
+        require_readable(commit)  # here, where it fails alone
+        return commit
+
+    def _check_still_valid(self, waiting: _Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
+        plan = waiting.plan
+        for commit in between:
+            if plan.mark is not None and commit.mark == plan.mark:
+                raise AlreadyExists(f"commit {commit.id} has the mark `{plan.mark}` already", hint="It was written before.")
+            for change in commit.changes:
+                if commit.op_class is OpClass.LOGICAL and change.table in plan.read_set:
+                    expected = None if change.before is None else change.before.pin
+                    actual = None if change.after is None else change.after.pin
+                    raise ReadSetChanged(
+                        f"table {change.table} changed while the write was prepared: expected pin {expected}, found {actual} "
+                        f"(commit {commit.id})"
+                    )
+        for replacement in plan.replacements:
+            found = state.tables.get(replacement.table)
+            if found is None or found.pin != replacement.base_pin:
+                raise ReadSetChanged(
+                    f"table {replacement.table} moved while its new version was prepared: expected pin {replacement.base_pin}, "
+                    f"found {None if found is None else found.pin}"
+                )
+        for name in (c.table for c in plan.creates if c.table in state.tables):
+            raise ReadSetChanged(f"table {name} was created on branch `{self.branch}` by somebody else in between")
+        for name in (name for name in plan.drops if name not in state.tables):
+            raise ReadSetChanged(f"table {name} no longer exists on branch `{self.branch}`")
+        if waiting.revalidate is not None and any(c.op_class is OpClass.LOGICAL for c in between):
+            waiting.revalidate(state, between)
+
+    def _since(self, base: str, state: ManifestState) -> list[Commit]:
+        """Commits on the branch after `base`, oldest first."""
+        recent = list(state.recent)
+        for at, commit in enumerate(recent):
+            if commit.parent == base:
+                return recent[at:]
+        for limit in (TAIL_COMMITS, None):  # seldom far behind, but a plan may have been prepared for hours
+            older = self.manifest.history(before=recent[0].seq if recent else None, limit=limit)
+            chain = [*reversed(older), *recent]
+            for at, commit in enumerate(chain):
+                if commit.parent == base:
+                    return chain[at:]
+        raise ReadSetChanged(f"commit {base}, which the write was prepared against, is not on branch `{self.branch}`")
+
+    def _apply(self, waiting: _Waiting, planned: PlannedChange, state: ManifestState, between: Sequence[Commit]) -> TableChange:
+        before = state.tables.get(planned.table)
+        if before is None:
+            raise ReadSetChanged(f"table {planned.table} no longer exists on branch `{self.branch}`")
+        key = (planned.table, before.pin)
+        applied = waiting.applied.get(key)
+        if applied is None:
+            if isinstance(planned.change, Append) and planned.change.ids:
+                self._check_still_new(planned.table, planned.change.ids, before, between)
+            applied = waiting.foreseen.get(key)
+        if applied is None:
+            folded = self._folded(before, planned.change)
+            # Together: later writers look for their keys in the fragments a commit added, and folded rows stand in one of them.
+            applied = then(folded, self._tables.apply(folded.state, self._stored(waiting, planned, folded.state)))
+        waiting.applied[key] = applied
+        return _table_change(planned.table, before, applied)
+
+    def _stored(self, waiting: _Waiting, planned: PlannedChange, table: TableState) -> Change:
+        """A change whose rows are in files."""
+        change = planned.change
+        if isinstance(change, Delete):
+            return change
+        if planned.table not in waiting.stored:
+            waiting.stored[planned.table] = self._tables.stored(table, change.written)
+        return replace(change, written=waiting.stored[planned.table])
+
+    def _folded(self, table: TableState, change: Change) -> Applied:
+        """The table to write on: with its small fragments folded into one, when too many have piled up.
+
+        The writer does it on its way, in its own commit: what a commit costs stays flat without anybody having to clean up.
+        """
+        if table.fragments <= FOLD_FRAGMENTS or isinstance(change, Overwrite):
+            return unchanged(table)
+        return fold_small_fragments(self._tables, table)
+
+    def _check_still_new(self, name: str, ids: Sequence[str], table: TableState, between: Sequence[Commit]) -> None:
+        """Ids that were new at the plan's base must be new now: look where commits in between have put rows, nowhere else."""
+        touching = [(c, change) for c in between for change in c.changes if change.table == name]
+        if not touching:
+            return
+        handle = self._tables.open(table)
+        rewritten = any(c.op_class is OpClass.MAINTENANCE for c, _ in touching)
+        fragments = handle.fragment_ids() if rewritten else [n for _, change in touching for n in change.fragments_added]
+        present = handle.ids_among(ids, fragments)
+        if present:
+            raise KeyConflict(f"{name} already has an entity with id '{min(present)}'")
+
+
+def _first_batch(queue: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
+    """Those that share the next swap, and those that wait: a new schema or a seal is the first of its swap."""
+    at = next((n for n, w in enumerate(queue) if n and (w.plan.schema is not None or w.plan.seals)), len(queue))
+    return queue[:at], queue[at:]
+
+
+def _fail(batch: Sequence[_Waiting], error: Exception) -> None:
+    for waiting in batch:
+        if not waiting.outcome.done():
+            waiting.outcome.set_exception(error)
+
+
+def _table_change(table: str, before: TableState, applied: Applied) -> TableChange:
+    return TableChange(
+        table,
+        before,
+        applied.state,
+        applied.added,
+        applied.removed,
+        applied.fragments_added,
+        applied.fragments_removed,
+        applied.stored,
+    )

@@ -1,0 +1,121 @@
+"""Turns: processes of one machine that publish to one branch go one after the other, so that nobody waits far longer than others.
+
+The swap alone is safe but not fair. Whoever has just won knows the newest head and is the quickest to try again; those who lost
+read, apply, write and lose again. Measured with 8 processes on one branch: half of the commits take 20 ms, one in a hundred two
+seconds. With turns the same work takes no longer, and one in a hundred takes three times the median.
+
+A turn is an advisory lock on the folder of the manifest, and before it there is a line: a lock on each of the folders in it. Who
+has a place waits for the one in front, takes it, and leaves its own to the next. So whoever is in the line is served in order,
+and only the last place is given to whoever asks first, of those who wait long the more likely. Locks leave nothing behind and die
+with their process.
+
+    data          _transactions    _versions    the folder itself
+    e, f ask      d                c            b publishes          a comes back: it asks for the last place, like e and f
+
+All that is a courtesy, never a condition: who cannot have a turn (an object store, a file system without locks, somebody in front
+who was stopped in the middle) publishes without it, and the swap decides as always. Who then loses a swap lines up again.
+
+    b stops in the middle    nothing was published for `STALLED` seconds or a little more: c goes on without a turn
+    c has published          d saw that, and goes on waiting
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from omnigraph.storage.files.dataset_folders import DATA, TRANSACTIONS, VERSIONS
+
+try:
+    import fcntl
+except ImportError:  # a system without such locks
+    fcntl = None  # type: ignore[assignment]
+
+STALLED: Final = 0.25
+"""Seconds without a publication after which a turn is not waited for any longer; up to twice as many, or all would go at once."""
+
+_SELDOM, _OFTEN = 0.01, 0.0005
+"""Longest and shortest pause between two tries, in seconds: the longer a process waits, the more often it asks."""
+
+_LINE: Final = (DATA, TRANSACTIONS, VERSIONS)
+"""Folders of a manifest: the places in front of a turn, the last one first."""
+
+
+class Turns:
+    """The turns of one process on one branch. Used by one thread at a time: whoever leads."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._line = [] if folder is None or fcntl is None else [*(f"{folder}/{name}" for name in _LINE), folder]
+        self._published = f"{folder}/{VERSIONS}"
+        self._held: int | None = None
+        self._begun = 0.0
+        """When this turn was first asked for: one that lost a swap does not wait as one that has just come."""
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold a turn, or go on without it when there is none to be had."""
+        self._begun = time.monotonic()
+        self.wait()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def wait(self) -> None:
+        """Wait for a turn, unless it is held already."""
+        if self._held is not None:
+            return
+        try:
+            for folder in self._line:
+                self._move_up(folder)
+        except OSError:  # nobody moves, or there are no such locks there
+            self.leave()
+        except BaseException:
+            self.leave()
+            raise
+
+    def _move_up(self, folder: str) -> None:
+        """Take a place as soon as it is free, and leave the one before it."""
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            _lock(descriptor, self._published, self._begun)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self.leave()
+        self._held = descriptor
+
+    def leave(self) -> None:
+        """Give a turn to the next."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+
+def _lock(descriptor: int, published: str, begun: float) -> None:
+    """Return with the lock. Raises if whoever has it seems not to move."""
+    moved = time.monotonic()
+    newest = _changed(published)
+    patience = STALLED * random.uniform(1, 2)
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            now = time.monotonic()
+        if (latest := _changed(published)) != newest:
+            newest, moved = latest, now
+        elif now - moved > patience:
+            raise TimeoutError
+        time.sleep(random.uniform(0.5, 1.0) * max(_OFTEN, _SELDOM / (1 + (now - begun) / _SELDOM)))
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return 0

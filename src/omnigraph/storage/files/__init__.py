@@ -1,0 +1,1 @@
+"""Bytes on a disk or in a bucket: places, durable effects, records, what others left there."""

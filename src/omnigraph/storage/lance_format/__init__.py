@@ -1,0 +1,1 @@
+"""What we know of Lance's own files and encodings, and nowhere else."""

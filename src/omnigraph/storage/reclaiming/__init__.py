@@ -1,0 +1,1 @@
+"""Space given back, and proof that nothing is missing: retention, reclaim, verify."""

@@ -1,0 +1,1 @@
+"""The same rows laid out anew: folds, columns, indexes."""

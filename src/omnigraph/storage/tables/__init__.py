@@ -1,0 +1,1 @@
+"""One table at a pinned version: read it, search it, change it."""

@@ -1,0 +1,158 @@
+"""Staged changes of one table, as values.
+
+A change says what is to happen to a table, with the expensive part (data files) already written and unreachable. Applying it to
+a pinned version gives a new pin; applying it again to *another* pinned version is how a plan is rebased after it lost a race,
+without writing its rows again.
+
+    Append       new rows, whose ids are new
+    Upsert       new images of rows; old images with the same ids go
+    Delete       rows go, by id
+    Overwrite    the rows become the whole content (none: the table becomes empty)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+from omnigraph.storage.files.checksums import StoredFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lance.fragment import FragmentMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class UnstoredRows:
+    """Rows that wait for a file."""
+
+    rows: pa.Table
+    pin: int
+    """The version whose columns they have: a column of the same name may be another one by the time they are stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """Rows that no version refers to yet: in data files, or a few that will get one when they are published."""
+
+    fragments: tuple[FragmentMetadata, ...]
+    """They hold for any version of the table, and in any process."""
+    rows: int
+    unsynced: tuple[str, ...]
+    """Small files, as paths below the place: the publisher syncs those of a whole group at once. Large ones are synced."""
+    fence: int = field(default=0, compare=False)
+    """The newest fence that was known before the first of them was begun (`doomed`)."""
+    unstored: UnstoredRows | None = field(default=None, compare=False)
+    """Few rows that are in no file yet. The publisher stores those of a whole group in one."""
+    stored: tuple[StoredFile, ...] = field(default=(), compare=False)
+    """What the files hold, by checksum, as far as it is known: not on an object store, and not for files of another commit."""
+
+
+NO_ROWS = WrittenRows((), 0, ())
+
+
+class ArrowIds(Sequence[str]):
+    """Ids of many rows. They are read when somebody looks at them, and become strings one lookup at a time."""
+
+    def __init__(self, count: int, read: Callable[[], pa.Array]) -> None:
+        self._count, self._read = count, read
+
+    @cached_property
+    def _ids(self) -> pa.Array:
+        return self._read()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        found: str | list[str] = self._ids[at].to_pylist() if isinstance(at, slice) else self._ids[at].as_py()
+        return found
+
+    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:
+        return self._ids if type is None else self._ids.cast(type)
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    written: WrittenRows
+    ids: Sequence[str] = ()
+    """Ids that do not exist at the plan's base and must not exist when it is published; empty when they cannot (fresh ULIDs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Deletion marks for rows that are about to be replaced, made beforehand for one version of a table and no other."""
+
+    pin: int
+    touched: tuple[FragmentMetadata, ...]
+    """Fragments with a new deletion file…"""
+    emptied: tuple[int, ...]
+    """…and numbers of those that would have no rows left."""
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    written: WrittenRows
+    ids: Sequence[str]
+    marks: Marks | None = None
+    """Where the old images are, if somebody has looked; on another version than that they are looked for by their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    written: WrittenRows
+
+
+Change = Append | Upsert | Delete | Overwrite
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """An index of a table and how much of it is covered."""
+
+    name: str
+    column: str
+    kind: str
+    covered: int
+    """Fragments of the present version that the index covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table as a commit sees it."""
+
+    table: str
+    """Stable key: `node:<type id>-<incarnation>` or `edge:…`."""
+    location: str
+    pin: int
+    rows: int
+    fragments: int
+    indexes: tuple[IndexState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The outcome of a change: the new state, what differs, and the files that must be durable before it may be published."""
+
+    state: TableState
+    added: int
+    removed: int
+    fragments_added: tuple[int, ...]
+    fragments_removed: tuple[int, ...]
+    files: tuple[str, ...]
+    fence: int = field(default=0, compare=False)
+    """The newest fence that was known before the first of them was begun (`doomed`)."""
+    stored: tuple[StoredFile, ...] = field(default=(), compare=False)
+    """What the files hold that came with it, by checksum."""

@@ -1,0 +1,59 @@
+"""What a large merge replaces, found side by side: each piece of a table is compared with the new ids by itself.
+
+    piece 0 ─┐                        ┌─▶ 3 rows go: a deletion file
+    piece 1 ─┼─ ids among the new? ───┼─▶ nothing
+    piece 2 ─┘                        └─▶ all rows go: the piece goes
+
+The marks hold for the version they were made on. If the table has moved by the time they are published, the publisher looks for
+the ids itself, as it does for small changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from omnigraph.storage.files.lance_errors import translated
+from omnigraph.storage.tables.changes import Marks
+from omnigraph.storage.tables.rows import pieces
+from omnigraph.storage.tables.work import PinnedTable, Run
+
+_IDS = 1 << 20
+"""New ids that are compared at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """One piece of a table, and the table whose ids replace it."""
+
+    table: PinnedTable
+    piece: int
+    new: PinnedTable
+
+
+def marks_for(table: PinnedTable, new: PinnedTable, run: Run) -> Marks:
+    """Marks for all rows of a table whose ids are among those of another."""
+    found: Sequence[Marks] = run(mark, [Marking(table, piece.number, new) for piece in pieces(table.open())])
+    return Marks(
+        table.state.pin,
+        tuple(f for marks in found for f in marks.touched),
+        tuple(n for marks in found for n in marks.emptied),
+        sum(marks.removed for marks in found),
+    )
+
+
+def mark(work: Marking) -> Marks:
+    """Marks for the rows of one piece."""
+    table = work.table.open()
+    with translated(f"look for replaced rows in {table.location}"):
+        fragment = table.dataset.get_fragment(work.piece)
+        assert fragment is not None
+        rows = table.dataset.scanner(columns=["id"], fragments=[fragment], with_row_address=True).to_table()
+    ids, there = rows["id"], np.zeros(rows.num_rows, np.bool_)
+    for batch in work.new.open().scan(["id"], batch_rows=_IDS):
+        there |= pc.is_in(ids, value_set=batch.column("id")).to_numpy()
+    touched, emptied, removed = table.mark_deleted(rows["_rowaddr"].to_numpy()[there])
+    return Marks(table.pin, tuple(touched), tuple(emptied), removed)

@@ -1,0 +1,247 @@
+"""Rows of a pinned table by position, and what two pins of a table have in common.
+
+The rows of a pin have an order: piece after piece, deleted rows left out. The *position* of a row in that order is what the
+engine numbers columns by. A `Piece` says which rows stand where without reading them, so that whoever holds a column of one pin
+can make the column of another by reading only the pieces that differ:
+
+    pin 0x9f3…   piece A, 1000 rows          │ piece B, 20 rows
+    pin 0xc01…   piece A, 999 rows (1 gone)  │ piece B, 20 rows  │ piece C, 1 row       an update of one row of A
+
+    B is the same, C is new, and of A it is enough to know which rows survived (`offsets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import lance
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.storage.files.dataset_folders import DATA
+from omnigraph.storage.files.lance_errors import translated
+from omnigraph.storage.lance_format.deletions import Positions, read_deletions
+from omnigraph.storage.lance_format.file_names import deletion_file
+from omnigraph.storage.lance_format.filters import Filter, is_null, one_of
+from omnigraph.storage.tables.changes import Overwrite, TableState, WrittenRows
+from omnigraph.storage.tables.table import LOOKUP_BATCH, Table
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+SIDE_BY_SIDE = 200_000
+"""From so many rows on, two halves are read at once."""
+
+_SCANNED_ROWS = 1 << 17
+
+SCANNED_IMAGES = 8_192
+"""Complete rows that are read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows that were written together, less those deleted since."""
+
+    number: int
+    files: tuple[str, ...]
+    """Where the rows stand: equal files are equal rows, whatever the pin."""
+    deletions: str | None
+    """Which of them are deleted: equal marks are equal deletions."""
+    written: int
+    rows: int
+    """Those not deleted."""
+
+    def holds_the_same_as(self, other: Piece) -> bool:
+        return self.files == other.files and self.deletions == other.deletions
+
+
+def pieces(table: Table) -> tuple[Piece, ...]:
+    """What a pin is made of, in row order. A pin does not change, so a handle is asked once."""
+    known: tuple[Piece, ...] | None = table.about.get("pieces")
+    if known is not None:
+        return known
+    found = []
+    with translated(f"list what {table.location} is made of"):
+        for fragment in table.dataset.get_fragments():
+            about = fragment.metadata
+            name = None if about.deletion_file is None else deletion_file(about)
+            files = tuple(str(file.path) for file in about.files)
+            found.append(Piece(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
+    table.about["pieces"] = tuple(found)
+    return tuple(found)
+
+
+def column_identity(table: Table, name: str) -> int:
+    """What a column is, whatever it is called: one that was dropped and added again under its old name is another one."""
+    found = table.dataset.lance_schema.field(name)
+    assert found is not None
+    return int(found.id())
+
+
+def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -> pa.Table:
+    """All rows of some pieces, in row order."""
+    with translated(f"read {table.location}"):
+        wanted = {piece.number for piece in chosen}
+        fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+        schema = pa.schema([table.schema.field(name) for name in columns])
+        if not fragments:
+            return schema.empty_table()
+
+        def read(some: Sequence[lance.LanceFragment]) -> pa.Table:
+            scanner = table.dataset.scanner(
+                columns=list(columns), fragments=list(some), scan_in_order=True, batch_size=_SCANNED_ROWS
+            )
+            return scanner.to_table()
+
+        if len(fragments) < 2 or sum(piece.rows for piece in chosen) < SIDE_BY_SIDE:
+            return read(fragments)
+        sizes = np.cumsum([f.metadata.physical_rows for f in fragments])
+        half = min(max(1, int(np.searchsorted(sizes, sizes[-1] / 2, side="right"))), len(fragments) - 1)
+        with ThreadPoolExecutor(2, thread_name_prefix="omnigraph-read") as pool:  # Lance decodes a scan in one thread
+            return pa.concat_tables(pool.map(read, (fragments[:half], fragments[half:])))
+
+
+def offsets(table: Table, piece: Piece) -> Positions:
+    """Where in a piece, as it was written, the rows stand that are not deleted; ascending."""
+    there = np.ones(piece.written, np.bool_)
+    there[deleted(table, piece)] = False
+    return np.flatnonzero(there)
+
+
+def deleted(table: Table, piece: Piece) -> Positions:
+    """Where in a piece the rows stand that are deleted; ascending. Reads the deletion file, and no row."""
+    if piece.deletions is None:
+        return np.empty(0, np.int64)
+    return read_deletions(table.place, f"{table.location}/{piece.deletions}", piece.written - piece.rows)
+
+
+def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table:
+    """Some rows, in the order asked for."""
+    with translated(f"read {table.location}"):
+        return table.dataset.take(positions.tolist(), columns=list(columns))
+
+
+def found(table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
+    """Rows a filter keeps, through an index if there is one: their addresses (piece number, then offset) and some columns."""
+    with translated(f"read {table.location}"):
+        rows = table.dataset.scanner(
+            columns=list(columns), filter=where.sql, with_row_address=True, use_scalar_index=use_index, prefilter=True
+        ).to_table()
+    return rows["_rowaddr"].to_numpy().astype(np.int64), rows.drop_columns(["_rowaddr"])
+
+
+def images(table: Table, ids: Sequence[str]) -> pa.Table:
+    """Complete rows by id, blobs as bytes, in no particular order."""
+    wanted = list(dict.fromkeys(ids))
+    parts = []
+    with translated(f"read {table.location}"):
+        for at in range(0, len(wanted), LOOKUP_BATCH):
+            where = one_of("id", wanted[at : at + LOOKUP_BATCH])
+            parts.append(table.dataset.scanner(filter=where.sql, prefilter=True, blob_handling="all_binary").to_table())
+    return pa.concat_tables(parts) if parts else table.schema.empty_table()
+
+
+def scan_images(
+    table: Table,
+    columns: Sequence[str] | None = None,
+    *,
+    pieces: Iterable[int] | None = None,
+    batch_rows: int = SCANNED_IMAGES,
+) -> Iterator[pa.RecordBatch]:
+    """Complete rows, or some of their columns, in row order, blobs as bytes; all, or of some pieces (by number)."""
+    wanted = None if pieces is None else set(pieces)
+    with translated(f"read {table.location}"):
+        chosen = None if wanted is None else [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+        if chosen == []:
+            return
+        scanner = table.dataset.scanner(
+            columns=None if columns is None else list(columns),
+            fragments=chosen,
+            scan_in_order=True,
+            blob_handling="all_binary",
+            batch_size=batch_rows,
+        )
+        yield from scanner.to_batches()
+
+
+def scan_without(table: Table, column: str, pieces: Iterable[int]) -> Iterator[pa.RecordBatch]:
+    """Complete rows of some pieces that have no value in a column, blobs as bytes. Reads no value of the others."""
+    wanted = set(pieces)
+    with translated(f"read {table.location}"):
+        chosen = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+        if not chosen:
+            return
+        scanner = table.dataset.scanner(
+            filter=is_null(column).sql,
+            fragments=chosen,
+            scan_in_order=True,
+            blob_handling="all_binary",
+            batch_size=SCANNED_IMAGES,
+        )
+        yield from scanner.to_batches()
+
+
+def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> Iterator[pa.RecordBatch]:
+    """Rows of data files that nothing refers to yet, as they were written, blobs as bytes: read through a version nobody sees."""
+    if written.unstored is not None:
+        yield from written.unstored.rows.to_batches()
+        return
+    _, handle = table.apply(state, Overwrite(written))
+    if handle is not None:
+        with translated(f"read {table.location}"):
+            yield from handle.dataset.scanner(scan_in_order=True, blob_handling="all_binary").to_batches()
+
+
+def columns_of_written(table: Table, state: TableState, written: WrittenRows, columns: Sequence[str]) -> pa.Table:
+    """Some columns of rows in data files that nothing refers to yet, as they were written."""
+    _, handle = table.apply(state, Overwrite(written))
+    if handle is None:
+        return pa.schema([table.schema.field(name) for name in columns]).empty_table()
+    return read_pieces(handle, pieces(handle), columns)
+
+
+def chosen_of_written(table: Table, state: TableState, written: WrittenRows, chosen: Mask) -> Iterator[pa.RecordBatch]:
+    """Some of the rows that were written, blobs as bytes. Files that hold none of them are not read."""
+    at = 0
+    for fragment in written.fragments:
+        one = replace(written, fragments=(fragment,), rows=fragment.physical_rows, unsynced=(), unstored=None)
+        mask = chosen[at : at + one.rows]
+        at += one.rows
+        if mask.any():
+            seen = 0
+            for batch in rows_of_written(table, state, one):
+                yield batch.filter(pa.array(mask[seen : seen + batch.num_rows]))
+                seen += batch.num_rows
+
+
+def written_without(table: Table, state: TableState, written: WrittenRows, keep: Mask, schema: pa.Schema) -> WrittenRows:
+    """Only some of the rows that were written. Files that lose a row are written again, the others are used as they are."""
+    kept: list[WrittenRows] = []
+    at = 0
+    for fragment in written.fragments:
+        paths = {f"{DATA}/{file.path}" for file in fragment.files}
+        folders = tuple(f"{path.rpartition('.')[0]}/" for path in paths)
+        stored = tuple(s for s in written.stored if s.path in paths or s.path.startswith(folders))
+        one = WrittenRows((fragment,), fragment.physical_rows, (), written.fence, stored=stored)
+        mask = keep[at : at + one.rows]
+        at += one.rows
+        if mask.all():
+            kept.append(one)
+        elif mask.any():
+            kept.append(table.write(pa.RecordBatchReader.from_batches(schema, _filtered(table, state, one, mask, schema))))
+    return WrittenRows(
+        tuple(f for part in kept for f in part.fragments),
+        sum(part.rows for part in kept),
+        (*written.unsynced, *(f for part in kept for f in part.unsynced)),
+        written.fence,
+        stored=tuple(s for part in kept for s in part.stored),
+    )
+
+
+def _filtered(table: Table, state: TableState, written: WrittenRows, mask: Mask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    at = 0
+    for batch in rows_of_written(table, state, written):
+        kept = batch.filter(pa.array(mask[at : at + batch.num_rows]))
+        yield kept.select(schema.names).cast(schema)  # a column that was added stands last in the table, not in the type
+        at += batch.num_rows
