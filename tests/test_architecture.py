@@ -53,6 +53,11 @@ def test_layers_hold(copy_of_the_package: Path) -> None:
         ("engine/graph.py", "import omnigraph.pipeline.session"),
         ("engine/graph.py", "import pyspark"),
         ("pipeline/tasks.py", "import lance"),
+        ("storage/files/place.py", "import omnigraph.storage.tables.table"),
+        ("storage/tables/table.py", "import omnigraph.storage.commits.manifest"),
+        ("engine/snapshot/nodes.py", "import omnigraph.engine.execution.run"),
+        ("engine/write/commit.py", "import omnigraph.engine.history.merge"),
+        ("engine/load/read/parse.py", "import omnigraph.engine.load.run.request"),
     ],
 )
 def test_a_wrong_import_is_caught(copy_of_the_package: Path, module: str, statement: str) -> None:
@@ -61,6 +66,11 @@ def test_a_wrong_import_is_caught(copy_of_the_package: Path, module: str, statem
     result = lint_imports(copy_of_the_package)
     assert result.returncode != 0, result.stdout
     assert "BROKEN" in result.stdout
+
+
+def test_a_module_outside_of_every_room_is_caught(copy_of_the_package: Path) -> None:
+    (copy_of_the_package / "src/omnigraph/engine/loose.py").write_text('"""A module without a room."""\n')
+    assert "loose" in lint_imports(copy_of_the_package).stdout
 
 
 @pytest.mark.parametrize(
@@ -134,10 +144,23 @@ def test_every_module_can_be_imported() -> None:
             importlib.import_module(module.name)
 
 
-def test_agents_file_has_a_line_for_every_package() -> None:
-    told = re.findall(r"^\| `([\w/.]+)`", (ROOT / "AGENTS.md").read_text(), flags=re.MULTILINE)
-    packages = {p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"} | {"errors.py"}
-    assert packages == set(told)
+def _named_in_agents(heading: str) -> set[str]:
+    """The first column of the table below a heading of AGENTS.md."""
+    _, _, rest = (ROOT / "AGENTS.md").read_text().partition(f"| {heading} |")
+    rows = rest.partition("\n\n")[0]
+    return set(re.findall(r"`([\w/.]+)`", " ".join(row.split("|")[1] for row in rows.splitlines() if row.startswith("| `"))))
+
+
+def _parts_of(folder: Path) -> set[str]:
+    rooms = {p.name for p in folder.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    return rooms | {p.name for p in folder.glob("*.py") if p.name != "__init__.py"}
+
+
+def test_agents_file_has_a_line_for_every_package_and_room() -> None:
+    packages = {p for p in _parts_of(PACKAGE) if not p.endswith(".py")} | {"errors.py"}
+    assert _named_in_agents("package under `src/omnigraph/`") == packages
+    assert _named_in_agents("room of `storage`") == _parts_of(PACKAGE / "storage")
+    assert _named_in_agents("room of `engine`") == _parts_of(PACKAGE / "engine")
 
 
 def test_the_repository_names_no_registry() -> None:

@@ -14,10 +14,11 @@ from tests.engine.hostile import objects, state
 import omnigraph as og
 from omnigraph.embedding import MockEmbedder
 from omnigraph.engine.analytics import Analytics, Measured
+from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls.guard import GUARDED, door
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.graph import Graph, Session
-from omnigraph.engine.names import Branches, Tags
+from omnigraph.engine.tags import Tags
 from omnigraph.surfaces.view.picture import Picture
 
 SCHEMA = """

@@ -1,6 +1,6 @@
 """The typed logical form of a query: what the text means, with every name resolved and every type known.
 
-The checker (`omnigraph.catalog.check`) turns a tree into this form; lowering (`omnigraph.engine.planning.lowering`) turns the patterns of a
+The checker (`catalog.check`) turns a tree into this form; lowering (`engine.planning.lowering`) turns the patterns of a
 read into a pipeline of operators; the engine turns the pipeline into a plan. From here on nobody looks at text again.
 
     $p: Person { name: $n }          Bind("p", ("Person",), matches=(Match("name", …, Parameter("n")),))

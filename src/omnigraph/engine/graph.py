@@ -31,6 +31,7 @@ from omnigraph.embedding.paced import Pace
 from omnigraph.engine.arrays.column import Vec
 from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.blobs.settling import External
+from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
 from omnigraph.engine.calls.arguments import source as source_to_load
 from omnigraph.engine.calls.guard import door, inside
@@ -45,7 +46,6 @@ from omnigraph.engine.export.lines import ByteSink, Exported, export
 from omnigraph.engine.history.front import PastMethods
 from omnigraph.engine.history.past import Past
 from omnigraph.engine.inspect import LookingMethods
-from omnigraph.engine.names import Branches, Tags
 from omnigraph.engine.planning.estimate import estimates
 from omnigraph.engine.planning.parameters import Value, bind, require
 from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryText
@@ -54,6 +54,7 @@ from omnigraph.engine.schema.documents import catalog_of, first_schema, schema_s
 from omnigraph.engine.session import Session as Session
 from omnigraph.engine.snapshot.saved import LEAST_ROWS
 from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.tags import Tags
 from omnigraph.engine.upkeep.embedding import EMBED_THREADS, Embedded, embed, require_embedder
 from omnigraph.engine.upkeep.reconcile import Optimized, Reconciler, TableOutcome, optimize
 from omnigraph.engine.write.commit import Intent, commit
@@ -147,8 +148,8 @@ class Graph(PastMethods, LookingMethods):
         self.reconciler = Reconciler(store)
         self.workspace = Workspace(store, memory, save_from, _reopened)
         self.past = Past(self.workspace, self.view, self._catalog)
-        self.branches = Branches(self)
-        self.tags = Tags(self)
+        self.branches = Branches(store)
+        self.tags = Tags(store)
         self._prepared = PreparedQueries()
         self._views: OrderedDict[str, View] = OrderedDict()
         self._catalogs: dict[str, Catalog] = {}
@@ -265,7 +266,8 @@ class Graph(PastMethods, LookingMethods):
     @door()
     def session(self, branch: str | None = None, at: State | None = None) -> Session:
         """One view for several reads: what others commit meanwhile is not seen."""
-        return Session(self, self.view(branch, at), branch, name_of(at))
+        view = self.view(branch, at)
+        return Session(view.snapshot.commit, partial(self._query, view, traversal=None, branch=branch, at=name_of(at)))
 
     @door()
     def stream(

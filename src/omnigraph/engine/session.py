@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from threading import Event
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.planning.prepared import QueryText
-from omnigraph.engine.snapshot.view import View
 
-if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+
+class Read(Protocol):
+    """A read of the commit of a session."""
+
+    def __call__(
+        self, source: QueryText, params: Mapping[str, object] | None, name: str | None, /, *, budget: Budget
+    ) -> Result: ...
 
 
 class Session:
     """Several reads of one commit: `with g.session() as s: s.query(…)`."""
 
-    def __init__(self, graph: Graph, view: View, branch: str | None, at: str | None) -> None:
-        self._graph = graph
-        self._view = view
-        self._branch = branch
-        self._at = at
+    def __init__(self, commit: str, read: Read) -> None:
+        self._commit = commit
+        self._read = read
 
     def __enter__(self) -> Session:
         return self
@@ -35,7 +37,7 @@ class Session:
     @property
     def graph_commit_id(self) -> str:
         """The commit that is read."""
-        return self._view.snapshot.commit
+        return self._commit
 
     @door()
     def query(
@@ -50,4 +52,4 @@ class Session:
     ) -> Result:
         """The answer to a read."""
         budget = Budget(timeout, memory_limit, cancel)
-        return self._graph._query(self._view, source, params, name, None, budget, self._branch, self._at)
+        return self._read(source, params, name, budget=budget)

@@ -5,7 +5,7 @@
     order { nearest($d.vector, $q) } limit 5   the scan of d gives the five nearest of those for which its conditions hold
     … of a node reached by a hop               places among the nodes that were reached
 
-**An index never changes an answer.** Text is analysed by us (`omnigraph.engine.search.analyzer`) and scored with the statistics of the pin
+**An index never changes an answer.** Text is analysed by us (`search.analyzer`) and scored with the statistics of the pin
 (`text_column`); vectors are measured exactly (`vectors`). Indexes of the tables come in only where a vector column is too large
 for memory: then the nearest are those the index proposes, measured again, which may miss some (see docs/guide/queries.md).
 

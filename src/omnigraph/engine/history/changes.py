@@ -3,7 +3,7 @@
     Change(kind="node", type="Person", id="Ada", op="update", before=Image(…), after=Image(…))
 
 The order is frozen: nodes before edges, then the opaque id of the type, then the id of the entity. An entity stands in a list of
-changes once. Values are spelt as in an export (`omnigraph.engine.arrays.plain_values`). The opaque id of a type survives a rename and is
+changes once. Values are spelt as in an export (`arrays.plain_values`). The opaque id of a type survives a rename and is
 another one when a type is dropped and made again.
 """
 

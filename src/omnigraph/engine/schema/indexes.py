@@ -27,7 +27,7 @@ _TEXT_OPTIONS: Final = {
     "ascii_folding": True,
     "max_token_length": 200,
 }
-"""Nothing is left out of the index that a query might look for; which words count is decided by `omnigraph.engine.search.analyzer`."""
+"""Nothing is left out of the index that a query might look for; which words count is decided by `search.analyzer`."""
 
 
 def declared_indexes(type_: NodeType | EdgeType, rows: int | None = None) -> tuple[IndexSpec, ...]:

@@ -1,6 +1,6 @@
 """The edges of one type at one commit: neighbours, edge rows and properties.
 
-Two ways again. *Adjacency* (`omnigraph.engine.snapshot.adjacency`): both ends of all edges as numbers, built once per pin, then every hop
+Two ways again. *Adjacency* (`snapshot.adjacency`): both ends of all edges as numbers, built once per pin, then every hop
 is a gather. *Lookup*: the index on `src` or `dst` finds the edges of a few nodes, and nothing is built. `cost.py` chooses; both
 give the same neighbours, in the same order.
 """

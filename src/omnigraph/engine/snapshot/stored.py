@@ -6,7 +6,7 @@ pieces that both pins share are copied, deleted rows are left out (`omnigraph.st
     table.column("age")          the whole column, in row order
     table.values("age", rows)    a few rows: from the kept column, else straight from the table
 
-Vectors are wide, and every search measures all of them: once read they are saved (`omnigraph.engine.snapshot.saved`), and the next process
+Vectors are wide, and every search measures all of them: once read they are saved (`snapshot.saved`), and the next process
 reads them from there.
 """
 

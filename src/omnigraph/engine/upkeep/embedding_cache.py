@@ -6,7 +6,7 @@ the vectors are committed the files go.
 
     people.omni/__cache/embeddings-1f0c…/01J….sealed     digests, vectors      1f0c…: model and dimension
 
-These vectors will be committed, so a file has to prove what it holds (`omnigraph.engine.snapshot.sealed_file`): its bytes by checksums, and
+These vectors will be committed, so a file has to prove what it holds (`snapshot.sealed_file`): its bytes by checksums, and
 that it is of this model and dimension by what it says of itself. One that does not is as if it were not there, and goes with the
 others.
 """

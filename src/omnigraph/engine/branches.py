@@ -1,0 +1,30 @@
+"""Branches of a graph, as people handle them: `g.branches`."""
+
+from __future__ import annotations
+
+from omnigraph.engine.calls import arguments
+from omnigraph.engine.calls.arguments import State, name_of
+from omnigraph.engine.calls.guard import door
+from omnigraph.storage.graph_store import MAIN, GraphStore, Ref
+
+
+class Branches:
+    """The branches of a graph: `g.branches`."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+
+    @door(name=arguments.branch)
+    def create(self, name: str, from_: State = MAIN) -> Ref:
+        """A branch that starts where another branch is, or at a commit or tag."""
+        return self._store.create_branch(name, at=name_of(from_))
+
+    @door()
+    def list(self) -> list[str]:
+        """Names, sorted."""
+        return self._store.branches()
+
+    @door(name=arguments.branch)
+    def delete(self, name: str) -> None:
+        """Forget a branch. Its commits stay reachable through branches made from it, and tags."""
+        self._store.delete_branch(name)
