@@ -20,7 +20,7 @@ import pyarrow as pa
 import omnigraph as og
 from benchmarks.history import graph, name_of
 from benchmarks.measuring import Measurement
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.storage.commits.lineage import OpClass
@@ -67,7 +67,7 @@ class _Bare:
         row = {"id": [name], "age": pa.array([1], pa.int32()), "name": [name], "nick": pa.nulls(1, pa.string())}
         return pa.table(row, schema=columns_of(self._node))
 
-    def _publish(self, *wanted: tuple[NodeType | EdgeType, pa.Table | None, Callable[..., Change]]) -> None:
+    def _publish(self, *wanted: tuple[EntityType, pa.Table | None, Callable[..., Change]]) -> None:
         snapshot = self._store.snapshot("main")
         changes = []
         for type_, rows, change in wanted:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.catalog.catalog import Catalog, EntityType, Property
 from omnigraph.catalog.keys import entity_id
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.catalog.shape import Check, Range, Unique
@@ -106,9 +106,7 @@ def _fits_scalar(scalar: Scalar, value: object) -> bool:
 
 def test_values_fit_their_properties() -> None:
     for record in RECORDS:
-        owner: NodeType | EdgeType = (
-            CATALOG.nodes[str(record["type"])] if "type" in record else CATALOG.edges[str(record["edge"])]
-        )
+        owner: EntityType = CATALOG.nodes[str(record["type"])] if "type" in record else CATALOG.edges[str(record["edge"])]
         data = data_of(record)
         assert set(data) <= set(owner.properties), record
         for prop in owner.properties.values():
@@ -130,7 +128,7 @@ def _holds(constraint: object, data: Mapping[str, object]) -> bool:
 
 
 def test_unique_properties_are_unique() -> None:
-    owners: list[NodeType | EdgeType] = [*CATALOG.nodes.values(), *CATALOG.edges.values()]
+    owners: list[EntityType] = [*CATALOG.nodes.values(), *CATALOG.edges.values()]
     for owner in owners:
         rows = [r for r in RECORDS if owner.name in (r.get("type"), r.get("edge"))]
         for constraint in owner.constraints:

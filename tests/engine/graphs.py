@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import omnigraph as og
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.snapshot.saved import LEAST_ROWS
@@ -59,17 +59,17 @@ def delete(graph: og.Graph, name: str, ids: Sequence[str], branch: str = "main")
     return graph.store.publish(branch, plan)
 
 
-def type_named(catalog: Catalog, name: str) -> NodeType | EdgeType:
+def type_named(catalog: Catalog, name: str) -> EntityType:
     return catalog.nodes[name] if name in catalog.nodes else catalog.edges[name]
 
 
-def table_of(graph: og.Graph, type_: NodeType | EdgeType, rows: Sequence[Mapping[str, object]]) -> pa.Table:
+def table_of(graph: og.Graph, type_: EntityType, rows: Sequence[Mapping[str, object]]) -> pa.Table:
     """Rows in the columns of a type."""
     whole = []
     for row in rows:
         id_ = row.get("id")
         if id_ is None:
-            key = type_.key if isinstance(type_, NodeType) else ()
+            key = type_.key if type_.is_node else ()
             id_ = entity_id(key, row) if key else graph.store.ids.next()  # type: ignore[arg-type]
         whole.append({**row, "id": id_})
     return pa.Table.from_pylist(whole, schema=columns_of(type_))

@@ -19,7 +19,6 @@ from tests.children import CONTEXT
 from tests.engine.history.graphs import calm
 
 import omnigraph as og
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.storage.commits.reclaim_fence import announce
 from omnigraph.storage.commits.reclaimed_commits import Ledger, Reclaimed, put_record
 from omnigraph.storage.tables.rows import scan_images
@@ -74,7 +73,7 @@ def contents(graph: og.Graph, branch: str | None = None, at: str | None = None) 
     return [
         str(row)
         for type_ in (view.catalog.nodes["Doc"], view.catalog.edges["Cites"])
-        for batch in scan_images(stored_of(view, type_).table)
+        for batch in scan_images(view.stored(type_).table)
         for row in batch.to_pylist()
     ]
 

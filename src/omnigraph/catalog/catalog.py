@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from omnigraph.catalog.ir import EdgeIR, InterfaceIR, KeyIR, NodeIR, PropertyField, PropertyIR, SchemaIR, shape_of
 from omnigraph.catalog.shape import Constraint, Embed
@@ -26,38 +27,52 @@ class Property:
     embed: Embed | None = None
 
 
+Kind = Literal["node", "edge"]
+
+
 @dataclass(frozen=True, slots=True)
-class NodeType:
+class EntityType:
+    """A node or edge type."""
+
+    kind: Kind
     name: str
     type_id: int
     incarnation: int
     properties: Mapping[str, Property]
-    """By name, in alphabetical order: the physical column order after `id`."""
-    key: tuple[Property, ...]
-    """Key properties in the order of the canonical id (ascending property id); empty when the type has no key."""
-    implements: tuple[str, ...]
+    """By name, in alphabetical order: the physical column order after `id` and the ends."""
     constraints: tuple[Constraint, ...]
+    key: tuple[Property, ...] = ()
+    """Key properties in the order of the canonical id (ascending property id); empty when the type has no key."""
+    implements: tuple[str, ...] = ()
+    """Interfaces of a node type."""
+    source: str = ""
+    """The node type that edges start from."""
+    target: str = ""
+    """The node type that edges lead to."""
+    minimum: int = 0
+    """Edges of this type that every node of `source` has at least."""
+    maximum: int | None = None
+
+    @property
+    def is_node(self) -> bool:
+        return self.kind == "node"
+
+    @property
+    def is_edge(self) -> bool:
+        return self.kind == "edge"
+
+    @property
+    def implicit(self) -> tuple[str, ...]:
+        """Columns that every type of its kind has, before its properties."""
+        return ("id",) if self.is_node else ("id", "src", "dst")
 
     @property
     def key_names(self) -> frozenset[str]:
         return frozenset(p.name for p in self.key)
 
-
-@dataclass(frozen=True, slots=True)
-class EdgeType:
-    name: str
-    type_id: int
-    incarnation: int
-    source: str
-    target: str
-    minimum: int
-    maximum: int | None
-    properties: Mapping[str, Property]
-    constraints: tuple[Constraint, ...]
-
     @property
     def connects_one_type(self) -> bool:
-        return self.source == self.target
+        return self.is_edge and self.source == self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +89,10 @@ class Catalog:
     """Every type of an accepted schema, by name."""
 
     ir: SchemaIR
-    nodes: Mapping[str, NodeType]
-    edges: Mapping[str, EdgeType]
+    nodes: Mapping[str, EntityType]
+    edges: Mapping[str, EntityType]
     interfaces: Mapping[str, InterfaceType]
-    _folded_edges: Mapping[str, EdgeType] = field(repr=False)
+    _folded_edges: Mapping[str, EntityType] = field(repr=False)
 
     @classmethod
     def of(cls, ir: SchemaIR) -> Catalog:
@@ -90,7 +105,7 @@ class Catalog:
         interfaces = {i.name: _interface(i, ir) for i in ir.interfaces}
         return cls(ir, nodes, edges, interfaces, {name.lower(): edge for name, edge in edges.items()})
 
-    def edge(self, name: str) -> EdgeType | None:
+    def edge(self, name: str) -> EntityType | None:
         """An edge type by its exact name, else by its name in any case."""
         return self.edges.get(name) or self._folded_edges.get(name.lower())
 
@@ -99,7 +114,7 @@ class Catalog:
         """How each edge is best written in a query."""
         return tuple(edge_spelling(name) for name in self.edges)
 
-    def incident_edges(self, node: str) -> tuple[EdgeType, ...]:
+    def incident_edges(self, node: str) -> tuple[EntityType, ...]:
         """Edge types that touch a node type at either end, by name."""
         return tuple(edge for _, edge in sorted(self.edges.items()) if node in (edge.source, edge.target))
 
@@ -111,7 +126,7 @@ def _properties(properties: tuple[PropertyIR, ...]) -> dict[str, Property]:
     }
 
 
-def _node(node: NodeIR, constraints: tuple[Constraint, ...]) -> NodeType:
+def _node(node: NodeIR, constraints: tuple[Constraint, ...]) -> EntityType:
     properties = _properties(node.properties)
     key: tuple[Property, ...] = ()
     for constraint in node.constraints:
@@ -119,20 +134,21 @@ def _node(node: NodeIR, constraints: tuple[Constraint, ...]) -> NodeType:
             names = {f.ref.name for f in constraint.fields if isinstance(f, PropertyField)}
             key = tuple(sorted((properties[n] for n in names), key=lambda p: p.property_id))
     implements = tuple(ref.name for ref in node.implements)
-    return NodeType(node.name, node.type_id, node.incarnation, properties, key, implements, constraints)
+    return EntityType("node", node.name, node.type_id, node.incarnation, properties, constraints, key, implements)
 
 
-def _edge(edge: EdgeIR, constraints: tuple[Constraint, ...]) -> EdgeType:
-    return EdgeType(
+def _edge(edge: EdgeIR, constraints: tuple[Constraint, ...]) -> EntityType:
+    return EntityType(
+        "edge",
         edge.name,
         edge.type_id,
         edge.incarnation,
-        edge.source.name,
-        edge.target.name,
-        edge.minimum,
-        edge.maximum,
         _properties(edge.properties),
         constraints,
+        source=edge.source.name,
+        target=edge.target.name,
+        minimum=edge.minimum,
+        maximum=edge.maximum,
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.model.arrow import arrow_field
 
 
-def columns_of(type_: NodeType | EdgeType) -> pa.Schema:
+def columns_of(type_: EntityType) -> pa.Schema:
     """The columns of a node or edge type."""
-    implicit = ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
+    implicit = type_.implicit
     fields = [pa.field(name, pa.string(), nullable=False) for name in implicit]
     fields += [arrow_field(name, type_.properties[name].type) for name in sorted(type_.properties)]
     return pa.schema(fields)

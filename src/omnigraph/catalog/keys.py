@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def entity_id(key: Sequence[Property], values: Mapping[str, KeyValue | None]) -> str:
-    """The id of a node with these key values; `key` is in canonical order (`NodeType.key`)."""
+    """The id of a node with these key values; `key` is in canonical order (`EntityType.key`)."""
     texts = [key_text(prop.name, prop.type, values.get(prop.name)) for prop in key]
     return texts[0] if len(texts) == 1 else compact(texts)
 

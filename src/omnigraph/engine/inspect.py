@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType, Kind
 from omnigraph.engine.arrays.blob_cells import plain_cell
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.export.subgraph import SUBGRAPH_ROWS, Matched, Subgraph
-from omnigraph.engine.history.changes import KINDS, Kind
+from omnigraph.engine.history.changes import KINDS
 from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryText
 from omnigraph.engine.snapshot.memory import MemoryUse
 from omnigraph.engine.snapshot.saved import SavedUse
@@ -236,11 +236,11 @@ class LookingMethods(ABC):
         """What stands where at the newest commit of a branch, or at a commit or tag."""
         view = self.view(branch, at)
         states = view.snapshot.tables
-        types: list[EdgeType | NodeType] = [e for _, e in sorted(view.catalog.edges.items())]
+        types: list[EntityType] = [e for _, e in sorted(view.catalog.edges.items())]
         types += [n for _, n in sorted(view.catalog.nodes.items())]
         found = []
         for type_ in types:
-            kind: Kind = "edge" if isinstance(type_, EdgeType) else "node"
+            kind: Kind = "edge" if type_.is_edge else "node"
             state = states[table_key(type_)]
             found.append(TypeState(kind, type_.name, state.location, state.pin, state.rows, state.fragments))
         number = self.commit(view.snapshot.commit).number

@@ -26,6 +26,7 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.guard import CHECKS, door
 from omnigraph.engine.graph import Graph
@@ -33,7 +34,6 @@ from omnigraph.engine.load.read.chunks import Cut, Portion, Work, cuts_of, read_
 from omnigraph.engine.load.read.headers import column_violations
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import Source
-from omnigraph.engine.load.read.types import Type
 from omnigraph.engine.load.run.chunked import run_portioned
 from omnigraph.engine.load.run.progress import Report, Stage, Told
 from omnigraph.engine.load.run.request import Request
@@ -187,7 +187,7 @@ def _sees(uri: str, options: tuple[tuple[str, str], ...], path: str) -> bool:
         return False
 
 
-def _frame_portions(frame: DataFrame, work: Work, type_: Type) -> list[Portion]:
+def _frame_portions(frame: DataFrame, work: Work, type_: EntityType) -> list[Portion]:
     """Rows of a data frame, read where they are, in the order of its partitions."""
     if len(set(frame.columns)) < len(frame.columns):  # Spark cannot even name such columns
         return [Portion(violations=column_violations(type_, frame.columns, None))]
@@ -207,7 +207,7 @@ def _frame_portions(frame: DataFrame, work: Work, type_: Type) -> list[Portion]:
 class _FrameTask:
     """Reads a partition of a data frame, on an executor."""
 
-    def __init__(self, work: Work, type_: Type) -> None:
+    def __init__(self, work: Work, type_: EntityType) -> None:
         self._work, self._type = work, type_
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

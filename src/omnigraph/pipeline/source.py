@@ -52,12 +52,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.pipeline.session import as_active, is_connect, ready
@@ -129,7 +128,7 @@ def table(
 class Pinned:
     """A type of a graph at a commit."""
 
-    type: NodeType | EdgeType
+    type: EntityType
     table: PinnedTable
     commit: str
 
@@ -252,7 +251,7 @@ class OmniGraphSource(DataSource):
             graph = self._graph()
             view = graph.view(self.options.get("branch"), self.options.get("at"))
             type_ = type_named(view.catalog, self._required("type"))
-            state = stored_of(view, type_).state
+            state = view.stored(type_).state
             self._pinned = Pinned(type_, PinnedTable.of(graph.store.place, state), view.snapshot.commit)
         return self._pinned
 
@@ -267,7 +266,7 @@ class OmniGraphSource(DataSource):
         return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
 
-def type_named(catalog: Catalog, name: str) -> NodeType | EdgeType:
+def type_named(catalog: Catalog, name: str) -> EntityType:
     """A type by its name."""
     found = catalog.nodes.get(name) or catalog.edge(name)
     if found is None:

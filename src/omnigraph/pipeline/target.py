@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.read.chunks import Cut, Portion, Work, read_batches
 from omnigraph.engine.load.read.collected import Mode
@@ -60,7 +60,7 @@ class Writer(DataSourceArrowWriter):
     storage: dict[str, str]
     base: str
     branch: str
-    type: NodeType | EdgeType
+    type: EntityType
     work: Work
     mode: Mode
     actor: str | None
@@ -94,9 +94,7 @@ class Writer(DataSourceArrowWriter):
         open_graph(self.uri, storage_options=self.storage).store.give_back(self.lease)
 
 
-def writer(
-    store: GraphStore, view: View, branch: str, type_: NodeType | EdgeType, mode: Mode, options: Mapping[str, str]
-) -> Writer:
+def writer(store: GraphStore, view: View, branch: str, type_: EntityType, mode: Mode, options: Mapping[str, str]) -> Writer:
     """A writer on top of the newest commit of a branch."""
     place = store.place
     lossy = options.get("lossy")

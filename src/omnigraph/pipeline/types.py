@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
@@ -64,7 +64,7 @@ def spark_type(type_: PropertyType) -> st.DataType:
     return st.ArrayType(scalar, containsNull=False) if type_.is_list else scalar
 
 
-def spark_schema(type_: NodeType | EdgeType, columns: Sequence[str] | None = None) -> st.StructType:
+def spark_schema(type_: EntityType, columns: Sequence[str] | None = None) -> st.StructType:
     """The columns of a node or edge type, or some of them, in the order asked for."""
     fields = {name: st.StructField(name, st.StringType(), nullable=False) for name in _implicit(type_)}
     for name, prop in sorted(type_.properties.items()):
@@ -76,8 +76,8 @@ def spark_schema(type_: NodeType | EdgeType, columns: Sequence[str] | None = Non
     return st.StructType([fields[name] for name in (fields if columns is None else dict.fromkeys(columns))])
 
 
-def _implicit(type_: NodeType | EdgeType) -> tuple[str, ...]:
-    return ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
+def _implicit(type_: EntityType) -> tuple[str, ...]:
+    return type_.implicit
 
 
 def arrow_schema(schema: st.StructType) -> pa.Schema:
@@ -85,7 +85,7 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def to_spark(type_: NodeType | EdgeType, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def to_spark(type_: EntityType, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Stored columns in the types that Spark wants."""
     columns = {name: batch.column(name) for name in schema.names}
     for name in columns.keys() & set(blob_properties(type_)):
@@ -102,10 +102,10 @@ def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     return column.cast(wanted)
 
 
-def check_writable(type_: NodeType | EdgeType, schema: st.StructType) -> None:
+def check_writable(type_: EntityType, schema: st.StructType) -> None:
     """Refuse columns that a type does not have, lacks, or cannot hold. All of them at once."""
     wrong: list[str] = []
-    known = {"id", *type_.properties} | ({"src", "dst", "from", "to"} if isinstance(type_, EdgeType) else set())
+    known = {"id", *type_.properties} | ({"src", "dst", "from", "to"} if type_.is_edge else set())
     given = {field.name: field.dataType for field in schema.fields}
     for name, spark in given.items():
         if name not in known:
@@ -121,7 +121,7 @@ def check_writable(type_: NodeType | EdgeType, schema: st.StructType) -> None:
     for name, prop_ in type_.properties.items():
         if name not in given and not prop_.type.nullable:
             wrong.append(f"column `{name}` is missing, and {type_.name}.{name} must have a value")
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         for spellings in (("src", "from"), ("dst", "to")):
             if len(given.keys() & set(spellings)) != 1:
                 wrong.append(

@@ -9,7 +9,7 @@ from typing import Any
 from tests.engine.graphs import Data, make_graph
 
 import omnigraph as og
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.history.conflicts import Conflict
 
 SCHEMA = """
@@ -52,7 +52,7 @@ def contents(graph: og.Graph, branch: str | None = None, at: str | None = None) 
     """Everything by type and id, ends of edges included."""
     view = graph.view(branch, at)
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    types: list[NodeType | EdgeType] = [*view.catalog.nodes.values(), *view.catalog.edges.values()]
+    types: list[EntityType] = [*view.catalog.nodes.values(), *view.catalog.edges.values()]
     for type_ in types:
         stored = view.workspace.stored(view.snapshot, type_)
         for batch in stored.table.dataset.scanner(blob_handling="all_binary").to_batches():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.check.conditions import comparator_of
 from omnigraph.catalog.check.scope import Scope
 from omnigraph.catalog.check.values import STRING, property_value
@@ -45,7 +45,7 @@ def statement(scope: Scope, tree: t.Statement) -> lg.Statement | None:
     return None
 
 
-def _node_statement(scope: Scope, tree: t.Statement, node: NodeType) -> lg.Statement | None:
+def _node_statement(scope: Scope, tree: t.Statement, node: EntityType) -> lg.Statement | None:
     target = _Target(node.name, {p.name: p.type for p in node.properties.values()})
     match tree:
         case t.Insert(_, assignments):
@@ -61,7 +61,7 @@ def _node_statement(scope: Scope, tree: t.Statement, node: NodeType) -> lg.State
             return None if where is None else lg.DeleteNode(node.name, where)
 
 
-def _edge_statement(scope: Scope, tree: t.Statement, edge: EdgeType) -> lg.Statement | None:
+def _edge_statement(scope: Scope, tree: t.Statement, edge: EntityType) -> lg.Statement | None:
     types = {p.name: p.type for p in edge.properties.values()}
     target = _Target(edge.name, {**types, **dict.fromkeys(ENDPOINTS, STRING)})
     match tree:
@@ -102,7 +102,7 @@ def _assignments(scope: Scope, target: _Target, trees: tuple[t.Assignment, ...])
     return tuple(found.values())
 
 
-def _check_required(scope: Scope, tree: t.Insert, node: NodeType) -> None:
+def _check_required(scope: Scope, tree: t.Insert, node: EntityType) -> None:
     assigned = {a.property.text for a in tree.assignments}
     for prop in node.properties.values():
         derived = prop.embed is not None and prop.embed.source in assigned
@@ -111,7 +111,7 @@ def _check_required(scope: Scope, tree: t.Insert, node: NodeType) -> None:
             scope.refuse("T12", message, tree.type.span)
 
 
-def _check_edge_required(scope: Scope, tree: t.Insert, edge: EdgeType) -> None:
+def _check_edge_required(scope: Scope, tree: t.Insert, edge: EntityType) -> None:
     assigned = {a.property.text for a in tree.assignments}
     for end, node in zip(ENDPOINTS, (edge.source, edge.target), strict=True):
         if end not in assigned:

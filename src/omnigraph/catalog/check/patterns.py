@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.check.conditions import condition
 from omnigraph.catalog.check.scope import Bound, Scope
 from omnigraph.catalog.check.values import property_value
@@ -186,7 +186,7 @@ def _edge_binding_fits(scope: Scope, clause: t.Traversal) -> bool:
     return True
 
 
-def _endpoints(scope: Scope, clause: t.Traversal, edge: EdgeType) -> tuple[lg.HopDirection, str, str] | None:
+def _endpoints(scope: Scope, clause: t.Traversal, edge: EntityType) -> tuple[lg.HopDirection, str, str] | None:
     """Direction, source type and target type of a traversal, or None after a report."""
     source, target = scope.bound.get(clause.source.name), scope.bound.get(clause.target.name)
     forward = (lg.HopDirection.BOTH if clause.undirected else lg.HopDirection.OUT, edge.source, edge.target)
@@ -216,7 +216,7 @@ def _endpoints(scope: Scope, clause: t.Traversal, edge: EdgeType) -> tuple[lg.Ho
     return candidates[0]
 
 
-def _refuse_endpoint(scope: Scope, variable: t.Variable, bound: Bound, edge: EdgeType) -> None:
+def _refuse_endpoint(scope: Scope, variable: t.Variable, bound: Bound, edge: EntityType) -> None:
     message = f"`${variable.name}` is a `{bound.label}`, but `{edge.name}` goes from `{edge.source}` to `{edge.target}`"
     scope.refuse("T5", message, variable.span)
 

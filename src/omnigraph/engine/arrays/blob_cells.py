@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import to_mask
 from omnigraph.errors import UsageError
 from omnigraph.model.blobs import BASE64, MARK, bytes_of, managed, uri_of
 
 
-def blob_properties(type_: NodeType | EdgeType) -> list[str]:
+def blob_properties(type_: EntityType) -> list[str]:
     """Properties of a type that are Blobs."""
     return [name for name, prop in type_.properties.items() if prop.type.is_blob]
 
@@ -40,7 +40,7 @@ def given_bytes(column: pa.Array) -> pa.Array:
     return column if not marked else _replaced(column, {at: managed(column[at].as_py()) for at in marked})
 
 
-def held_bytes(type_: NodeType | EdgeType, name: str, column: pa.Array, hint: str) -> pa.Array:
+def held_bytes(type_: EntityType, name: str, column: pa.Array, hint: str) -> pa.Array:
     """The bytes of stored cells, for those who cannot say anything else. A reference is refused."""
     marked = _marked(column)
     if not marked:

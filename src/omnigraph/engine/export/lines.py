@@ -20,10 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.plain_values import spelt_column
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
@@ -79,7 +78,7 @@ def export(
     return done
 
 
-def _written(view: View, sink: ByteSink, chosen: list[NodeType | EdgeType], progress: Callable[[int], None] | None) -> Exported:
+def _written(view: View, sink: ByteSink, chosen: list[EntityType], progress: Callable[[int], None] | None) -> Exported:
     entities = size = 0
     for count, data in portions(view, chosen):
         sink.write(data)
@@ -89,7 +88,7 @@ def _written(view: View, sink: ByteSink, chosen: list[NodeType | EdgeType], prog
     return Exported(view.snapshot.commit, entities, size)
 
 
-def exported_types(catalog: Catalog, names: Iterable[str] | None = None) -> list[NodeType | EdgeType]:
+def exported_types(catalog: Catalog, names: Iterable[str] | None = None) -> list[EntityType]:
     """Types by name, or all of them, in the order they are written in."""
     edges, nodes = dict(sorted(catalog.edges.items())), dict(sorted(catalog.nodes.items()))
     if names is None:
@@ -101,16 +100,16 @@ def exported_types(catalog: Catalog, names: Iterable[str] | None = None) -> list
     return [t for group in (edges, nodes) for name, t in group.items() if name in wanted]
 
 
-def portions(view: View, types: Iterable[NodeType | EdgeType]) -> Iterator[tuple[int, bytes]]:
+def portions(view: View, types: Iterable[EntityType]) -> Iterator[tuple[int, bytes]]:
     """Lines of some types, a portion at a time, with the number of entities in it."""
     for type_ in types:
-        table = stored_of(view, type_).table
+        table = view.stored(type_).table
         for rows in _in_order(type_, table):
             yield rows.num_rows, lines(type_, rows)
 
 
-def _in_order(type_: NodeType | EdgeType, table: Table) -> Iterator[pa.Table]:
-    columns = ["id", *(() if isinstance(type_, NodeType) else ("src", "dst")), *type_.properties]
+def _in_order(type_: EntityType, table: Table) -> Iterator[pa.Table]:
+    columns = ["id", *(() if type_.is_node else ("src", "dst")), *type_.properties]
     ids = whole(table.read(["id"])["id"])
     order = pc.sort_indices(ids).to_numpy().astype(np.int64)
     has_blobs = any(p.type.is_blob for p in type_.properties.values())
@@ -122,12 +121,12 @@ def _in_order(type_: NodeType | EdgeType, table: Table) -> Iterator[pa.Table]:
             yield take(table, chosen, columns)
 
 
-def lines(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:
+def lines(type_: EntityType, rows: pa.Table) -> bytes:
     """Rows of a type as lines."""
     columns = {name: spelt_column(rows[name]) for name in rows.column_names}
     names = ["id", *sorted(type_.properties)]
     data = [dict(zip(names, values, strict=True)) for values in zip(*(columns[name] for name in names), strict=True)]
-    if isinstance(type_, NodeType):
+    if type_.is_node:
         return _ENCODER.encode_lines([{"type": type_.name, "data": d} for d in data])
     ends = zip(columns["src"], columns["dst"], data, strict=True)
     return _ENCODER.encode_lines([{"edge": type_.name, "from": s, "to": t, "data": d} for s, t, d in ends])

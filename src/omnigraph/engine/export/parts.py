@@ -18,12 +18,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.export.lines import exported_types, lines
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.storage.files.place import Place
@@ -48,7 +47,7 @@ class ExportPart:
     """Pieces of a type for one process to write."""
 
     table: PinnedTable
-    type: NodeType | EdgeType
+    type: EntityType
     pieces: tuple[int, ...]
     target: str
     options: tuple[tuple[str, str], ...]
@@ -105,7 +104,7 @@ def export_parts(
     settings = tuple(sorted((options or {}).items()))
     parts = []
     for type_ in exported_types(view.catalog, types):
-        stored = stored_of(view, type_)
+        stored = view.stored(type_)
         pinned = PinnedTable.of(place, stored.state)
         groups = cut(pieces(stored.table), FILE_ROWS)
         parts += [ExportPart(pinned, type_, g, folder.uri, settings, chosen, 1_000 * n) for n, g in enumerate(groups)]

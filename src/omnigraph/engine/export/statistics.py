@@ -19,10 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.plain_values import plain, plain_array
 from omnigraph.engine.export.lines import exported_types
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.tables.rows import pieces, scan_images
@@ -113,7 +112,7 @@ class StatisticsPart:
     """Pieces of a type for one process to count."""
 
     table: PinnedTable
-    type: NodeType | EdgeType
+    type: EntityType
     pieces: tuple[int, ...]
 
 
@@ -122,7 +121,7 @@ def statistics(view: View, place: Place, *, types: Iterable[str] | None = None, 
     chosen = exported_types(view.catalog, types)
     parts: list[StatisticsPart] = []
     for type_ in chosen:
-        stored = stored_of(view, type_)
+        stored = view.stored(type_)
         groups = cut(pieces(stored.table), PART_ROWS)
         parts += [StatisticsPart(PinnedTable.of(place, stored.state), type_, group) for group in groups]
     done = run(count_part, parts)
@@ -130,12 +129,12 @@ def statistics(view: View, place: Place, *, types: Iterable[str] | None = None, 
     for type_ in chosen:
         mine = [d for part, d in zip(parts, done, strict=True) if part.type is type_]
         counted = tuple(_shown(type_, one) for one in _together(_columns(type_), mine))
-        found.append(TypeStatistics(type_.name, stored_of(view, type_).rows, counted))
+        found.append(TypeStatistics(type_.name, view.stored(type_).rows, counted))
     return found
 
 
-def _columns(type_: NodeType | EdgeType) -> list[str]:
-    implicit = [] if isinstance(type_, NodeType) else ["src", "dst"]
+def _columns(type_: EntityType) -> list[str]:
+    implicit = [] if type_.is_node else ["src", "dst"]
     return [*implicit, *(name for name, prop in type_.properties.items() if not prop.type.is_blob)]
 
 
@@ -144,7 +143,7 @@ def _together(names: Sequence[str], parts: Sequence[Sequence[PropertyStatistics]
     return tuple(reduce(PropertyStatistics.with_, (part[at] for part in parts), start) for at, start in enumerate(empty))
 
 
-def _shown(type_: NodeType | EdgeType, counted: PropertyStatistics) -> PropertyStatistics:
+def _shown(type_: EntityType, counted: PropertyStatistics) -> PropertyStatistics:
     """With values as answers have them."""
     prop = type_.properties.get(counted.name)
     if prop is None:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
@@ -182,14 +182,14 @@ def nodes_by_id(view: View, types: Iterable[str], ids: set[str]) -> dict[tuple[s
     return found
 
 
-def _rows(view: View, type_: NodeType | EdgeType, column: str, ids: set[str]) -> Iterator[dict[str, Any]]:
-    ends = ("src", "dst") if isinstance(type_, EdgeType) else ()
+def _rows(view: View, type_: EntityType, column: str, ids: set[str]) -> Iterator[dict[str, Any]]:
+    ends = ("src", "dst") if type_.is_edge else ()
     columns = ["id", *ends, *(name for name, prop in type_.properties.items() if not prop.type.is_blob)]
     if ids:
         yield from rows_where(view, type_, column, pa.array(sorted(ids), pa.string()), columns).to_pylist()
 
 
-def _between(view: View, type_: EdgeType, hop: lg.Hop, pairs: set[tuple[str, str]]) -> tuple[list[Edge], bool]:
+def _between(view: View, type_: EntityType, hop: lg.Hop, pairs: set[tuple[str, str]]) -> tuple[list[Edge], bool]:
     """The edges on a way from a source to a target, and whether these are all."""
     sources, targets = {a for a, _ in pairs}, {b for _, b in pairs}
     forwards, complete = _steps(view, type_, hop.direction, sources, hop.maximum)
@@ -224,7 +224,7 @@ class _Walked:
     reached: dict[str, int] = field(default_factory=dict)
 
 
-def _steps(view: View, type_: EdgeType, direction: lg.HopDirection, start: set[str], most: int) -> tuple[_Walked, bool]:
+def _steps(view: View, type_: EntityType, direction: lg.HopDirection, start: set[str], most: int) -> tuple[_Walked, bool]:
     walked, frontier, seen = _Walked(), set(start), set(start)
     for step in range(most):
         met: set[str] = set()
@@ -255,6 +255,6 @@ def _ways(direction: lg.HopDirection) -> tuple[tuple[str, str], ...]:
             return (out, back)
 
 
-def _edge(type_: EdgeType, row: dict[str, Any]) -> Edge:
+def _edge(type_: EntityType, row: dict[str, Any]) -> Edge:
     source, target = (type_.source, str(row.pop("src"))), (type_.target, str(row.pop("dst")))
     return Edge(type_.name, str(row.pop("id")), source, target, row)

@@ -20,14 +20,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType, Kind
 from omnigraph.engine.arrays.plain_values import plain, spelt
 from omnigraph.engine.history.row_delta import RawRow, RowDelta
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.printable import printable
 
-Kind = Literal["node", "edge"]
 Op = Literal["insert", "update", "delete"]
 
 OPS: tuple[Op, ...] = ("insert", "update", "delete")
@@ -116,9 +115,9 @@ class Filter:
         for name in sorted(self.types - known):
             raise UsageError(f"no type `{name}`", hint=did_you_mean(name, known) or f"There are {', '.join(sorted(known))}.")
 
-    def wants(self, type_: NodeType | EdgeType) -> bool:
+    def wants(self, type_: EntityType) -> bool:
         """Whether changes of a type are wanted at all."""
-        kind = "node" if isinstance(type_, NodeType) else "edge"
+        kind = type_.kind
         if self.kinds and kind not in self.kinds:
             return False
         return not self.types or type_.name in self.types or (type_.type_id, type_.incarnation) in self.followed
@@ -127,7 +126,7 @@ class Filter:
         """The same, which also wants the types that are known, and those that have one of the names in a catalog."""
         if not self.types:
             return self
-        every: list[NodeType | EdgeType] = []
+        every: list[EntityType] = []
         for catalog in catalogs:
             every += [*catalog.nodes.values(), *catalog.edges.values()]
         named = {(t.type_id, t.incarnation) for t in every if t.name in self.types}
@@ -223,7 +222,7 @@ class Stats:
 
 def changes_of(delta: RowDelta, type_id: str, start: int, stop: int) -> Iterator[Change]:
     """Some changes of one type, in order."""
-    kind: Kind = "node" if delta.is_node else "edge"
+    kind = delta.type.kind
     names = {"src": "from", "dst": "to"}
     changed = {names.get(name, name): mask for name, mask in delta.changed_columns.items()}
     for at, (id_, old, new) in enumerate(delta.images(start, stop), start):
@@ -232,17 +231,17 @@ def changes_of(delta: RowDelta, type_id: str, start: int, stop: int) -> Iterator
         yield Change(kind, delta.type.name, type_id, id_, op, image(delta.type, old), image(delta.type, new), properties)
 
 
-def image(type_: NodeType | EdgeType, row: RawRow | None) -> Image | None:
+def image(type_: EntityType, row: RawRow | None) -> Image | None:
     """A stored row as an image."""
     if row is None:
         return None
     properties = {name: plain(prop.type, row[name]) for name, prop in type_.properties.items()}
     encoded = {name: spelt(prop.type, row[name]) for name, prop in sorted(type_.properties.items())}
-    ends = (str(row["src"]), str(row["dst"])) if isinstance(type_, EdgeType) else None
+    ends = (str(row["src"]), str(row["dst"])) if type_.is_edge else None
     return Image(properties, ends, encoded)
 
 
-def opaque_type_id(domain: str, type_: NodeType | EdgeType) -> str:
+def opaque_type_id(domain: str, type_: EntityType) -> str:
     """What a type is called where names may change."""
     packed = domain.encode() + b"\x1f" + struct.pack("<Q", type_.type_id) + b"\x1f" + struct.pack("<Q", type_.incarnation)
     return base64.urlsafe_b64encode(hashlib.sha256(packed).digest()).rstrip(b"=").decode("ascii")

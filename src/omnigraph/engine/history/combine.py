@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import among, whole
 from omnigraph.engine.history.conflicts import (
     Choice,
@@ -53,7 +53,7 @@ from omnigraph.storage.tables.rows import images
 ROUNDS = 16
 """How often resolving what validation finds may bring up something new."""
 
-Type = NodeType | EdgeType
+Type = EntityType
 
 _KINDS: dict[str, ConflictKind] = {
     "endpoint": "orphan_edge",
@@ -236,9 +236,8 @@ class Combiner:
         about = "deleted on one side and changed on the other" if clash.kind == "delete_vs_update" else "changed on both sides"
         about = "added on both sides, differently" if clash.kind == "divergent_insert" else about
         message = f"{type_.name} `{id_}` was {about}: {sides(values)}"
-        kind = "node" if isinstance(type_, NodeType) else "edge"
         key = table_key(type_)
-        return Conflict(clash.kind, kind, type_.name, id_, message, wire_names(columns), *values, ((key, id_),))  # type: ignore[arg-type]
+        return Conflict(clash.kind, type_.kind, type_.name, id_, message, wire_names(columns), *values, ((key, id_),))
 
     # ── the outcome against the rules ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -324,7 +323,7 @@ class Combiner:
             type_ = self._type_with(violation)
         entity = violation.entity or ""
         about = self._about(kind, type_, violation)
-        node = isinstance(type_, NodeType)
+        node = type_.is_node
         properties = () if violation.property is None else tuple(violation.property.split(", "))
         base = ours = theirs = None
         if kind != "cardinality_violation":
@@ -364,7 +363,7 @@ class Combiner:
         entity = violation.entity or ""
         own = (table_key(type_), entity)
         if kind == "orphan_edge":
-            assert isinstance(type_, EdgeType)
+            assert type_.is_edge
             end = type_.source if violation.property == "from" else type_.target
             return (own, (table_key(self.ours.catalog.nodes[end]), str(violation.value)))
         if kind == "unique_violation":

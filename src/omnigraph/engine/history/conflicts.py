@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType, Kind
 from omnigraph.engine.arrays.plain_values import plain, spelt
 from omnigraph.engine.execution.result import wire
-from omnigraph.engine.history.changes import Kind, shown
+from omnigraph.engine.history.changes import shown
 from omnigraph.engine.history.row_delta import RawRow
 from omnigraph.engine.planning.parameters import convert
 from omnigraph.engine.write.convert import stored
@@ -116,7 +116,7 @@ def refused(conflicts: Sequence[Conflict], what: str) -> MergeConflict:
     return MergeConflict(f"{what} conflicts: {told}" + (f" ({kinds})" if len(conflicts) > 1 else ""), conflicts=conflicts)
 
 
-def described(type_: NodeType | EdgeType, columns: Iterable[str], row: RawRow | None) -> dict[str, Any] | None:
+def described(type_: EntityType, columns: Iterable[str], row: RawRow | None) -> dict[str, Any] | None:
     """Some values of a stored row, for people."""
     if row is None:
         return None
@@ -185,14 +185,14 @@ def _side(text: str) -> Literal["ours", "theirs"]:
     raise UsageError(f"`{text}` is not a side", hint='"ours" is the branch that is merged into, "theirs" the one that is merged.')
 
 
-def with_values(type_: NodeType | EdgeType, row: RawRow, values: Values, conflict: Conflict) -> RawRow:
+def with_values(type_: EntityType, row: RawRow, values: Values, conflict: Conflict) -> RawRow:
     """A row with values that were given to resolve a conflict."""
     changed = dict(row)
-    key = type_.key_names if isinstance(type_, NodeType) else frozenset[str]()
+    key = type_.key_names
     for name, value in values.items():
-        column = _STORED_NAMES.get(name, name) if isinstance(type_, EdgeType) else name
+        column = _STORED_NAMES.get(name, name) if type_.is_edge else name
         prop = type_.properties.get(column)
-        if column in ("src", "dst") and prop is None and isinstance(type_, EdgeType):
+        if column in ("src", "dst") and prop is None and type_.is_edge:
             if not isinstance(value, str):
                 raise ParameterError(f"`{name}` of {type_.name} is the id of a node, not {value!r}")
             changed[column] = value

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.arrays.chunked import among, whole
 from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
@@ -56,7 +56,7 @@ DIRECT_ROWS = 16_384
 SLIM_ROWS = 256
 """Up to so many rows that came, old images are done without."""
 
-Type = NodeType | EdgeType
+Type = EntityType
 
 
 @dataclass

@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.catalog.catalog import Catalog, NodeType
-from omnigraph.engine.history.changes import Filter, Kind, Op, opaque_type_id
+from omnigraph.catalog.catalog import Catalog, Kind
+from omnigraph.engine.history.changes import Filter, Op, opaque_type_id
 from omnigraph.engine.history.deltas import Type, types_of
 
 
@@ -86,7 +86,7 @@ def incomparable(old: Type, new: Type) -> str | None:
 def _type_change(domain: str, old: Type | None, new: Type | None) -> TypeChange | None:
     type_ = new or old
     assert type_ is not None
-    kind: Kind = "node" if isinstance(type_, NodeType) else "edge"
+    kind: Kind = type_.kind
     id_ = opaque_type_id(domain, type_)
     if old is None or new is None:
         return TypeChange(kind, id_, "delete" if new is None else "insert", type_.name)

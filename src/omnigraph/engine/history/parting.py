@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from omnigraph.catalog.catalog import Catalog, NodeType, Property
+from omnigraph.catalog.catalog import Catalog, Property
 from omnigraph.engine.history.deltas import Type, types_of
 
 
@@ -68,4 +68,4 @@ def _translated(type_: Type, into: Mapping[str, Property], parted: int) -> Type:
 
 
 def _kind(type_: Type) -> str:
-    return "node" if isinstance(type_, NodeType) else "edge"
+    return type_.kind

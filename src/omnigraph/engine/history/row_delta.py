@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.arrays.chunked import among, whole
 from omnigraph.engine.arrays.column import Mask, to_mask
@@ -40,13 +40,13 @@ RawRow = dict[str, object]
 class RowDelta:
     """What is different about one type. Both tables are sorted by id and have the columns of the type."""
 
-    type: NodeType | EdgeType
+    type: EntityType
     before: pa.Table
     """Old images; of a *slim* delta their ids alone."""
     after: pa.Table
 
     @classmethod
-    def slim(cls, type_: NodeType | EdgeType, gone: pa.Array, after: pa.Table) -> RowDelta:
+    def slim(cls, type_: EntityType, gone: pa.Array, after: pa.Table) -> RowDelta:
         """A delta that knows which entities it replaces or removes, and not what they were."""
         return cls(type_, _sorted(pa.table({"id": gone})), _sorted(after))
 
@@ -60,7 +60,7 @@ class RowDelta:
         return RowDelta(self.type, _sorted(old), _sorted(pa.concat_tables([self.after, after])))
 
     @classmethod
-    def of(cls, type_: NodeType | EdgeType, before: pa.Table, after: pa.Table) -> RowDelta:
+    def of(cls, type_: EntityType, before: pa.Table, after: pa.Table) -> RowDelta:
         """The difference between two sets of rows, given in any order: equal images are left out."""
         before, after = _sorted(before), _sorted(after)
         if not before.num_rows or not after.num_rows:
@@ -78,13 +78,13 @@ class RowDelta:
         return cls(type_, _without(before, kept[~unequal]), _without(after, places[~unequal]))
 
     @classmethod
-    def nothing(cls, type_: NodeType | EdgeType) -> RowDelta:
+    def nothing(cls, type_: EntityType) -> RowDelta:
         """No difference."""
         return cls(type_, no_images(type_), no_images(type_))
 
     @property
     def is_node(self) -> bool:
-        return isinstance(self.type, NodeType)
+        return self.type.is_node
 
     @property
     def is_empty(self) -> bool:
@@ -165,12 +165,12 @@ class RowDelta:
         yield from zip(ids, *sides, strict=True)
 
 
-def image_columns(type_: NodeType | EdgeType) -> pa.Schema:
+def image_columns(type_: EntityType) -> pa.Schema:
     """The columns of images: any property may be missing, because it may have become required only later."""
     return pa.schema([f.with_nullable(True) if f.name in type_.properties else f for f in columns_of(type_)])
 
 
-def no_images(type_: NodeType | EdgeType) -> pa.Table:
+def no_images(type_: EntityType) -> pa.Table:
     """No rows."""
     return image_columns(type_).empty_table()
 
@@ -181,7 +181,7 @@ def raw_rows(rows: pa.Table) -> list[RawRow]:
     return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def table_of(type_: NodeType | EdgeType, rows: list[RawRow]) -> pa.Table:
+def table_of(type_: EntityType, rows: list[RawRow]) -> pa.Table:
     """Such rows as a table."""
     return pa.Table.from_pylist(rows, schema=image_columns(type_))
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.history.row_delta import RawRow
 
 Side = Literal["ours", "theirs"]
@@ -46,7 +46,7 @@ class Clash:
 
 
 def decide(
-    type_: NodeType | EdgeType, base: RawRow | None, ours: RawRow | None, theirs: RawRow | None, *, strict: bool
+    type_: EntityType, base: RawRow | None, ours: RawRow | None, theirs: RawRow | None, *, strict: bool
 ) -> RawRow | Clash | None:
     """The state of an entity after both sides, or why there is none."""
     if theirs == base or ours == theirs:
@@ -61,7 +61,7 @@ def decide(
     return _by_property(type_, base, ours, theirs)
 
 
-def _by_property(type_: NodeType | EdgeType, base: RawRow, ours: RawRow, theirs: RawRow) -> RawRow | Clash:
+def _by_property(type_: EntityType, base: RawRow, ours: RawRow, theirs: RawRow) -> RawRow | Clash:
     merged, other = dict(ours), dict(ours)
     contested: list[str] = []
     for unit in _units(type_):
@@ -81,9 +81,9 @@ def _agree(unit: tuple[str, ...], left: RawRow, right: RawRow) -> bool:
     return all(left[name] == right[name] for name in unit)
 
 
-def _units(type_: NodeType | EdgeType) -> Iterator[tuple[str, ...]]:
+def _units(type_: EntityType) -> Iterator[tuple[str, ...]]:
     """Columns that are merged together."""
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         yield ("src", "dst")
     for name in sorted(type_.properties):
         yield (name,)

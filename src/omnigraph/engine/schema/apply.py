@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from omnigraph.catalog.canonical_json import Json, compact
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.ir import SchemaIR
 from omnigraph.catalog.migration import MigrationPlan, plan_change, refuse_unsupported, render_plan
@@ -146,6 +146,6 @@ def _publish_plan(
     )
 
 
-def _types(catalog: Catalog) -> dict[str, NodeType | EdgeType]:
-    types: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
+def _types(catalog: Catalog) -> dict[str, EntityType]:
+    types: list[EntityType] = [*catalog.nodes.values(), *catalog.edges.values()]
     return {table_key(type_): type_ for type_ in types}

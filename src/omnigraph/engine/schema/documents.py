@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from omnigraph.catalog.canonical_json import compact
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.declare import declare
 from omnigraph.catalog.identity import resolve
@@ -54,5 +54,5 @@ def catalog_of(document: SchemaDocument) -> Catalog:
 
 def tables_of(catalog: Catalog) -> list[NewTable]:
     """A table per type."""
-    types: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
+    types: list[EntityType] = [*catalog.nodes.values(), *catalog.edges.values()]
     return [NewTable(table_key(t), table_location(t), columns_of(t)) for t in types]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from omnigraph.catalog.catalog import EdgeType, NodeType, Property
+from omnigraph.catalog.catalog import EntityType, Property
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.shape import Index, Key, Unique
 from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, key_indexes
@@ -30,7 +30,7 @@ _TEXT_OPTIONS: Final = {
 """Nothing is left out of the index that a query might look for; which words count is decided by `search.analyzer`."""
 
 
-def declared_indexes(type_: NodeType | EdgeType, rows: int | None = None) -> tuple[IndexSpec, ...]:
+def declared_indexes(type_: EntityType, rows: int | None = None) -> tuple[IndexSpec, ...]:
     """The indexes the table of a type should have. With `rows`, only those that are worth it for so many."""
     found = list(key_indexes(columns_of(type_)))
     named = {spec.name for spec in found}

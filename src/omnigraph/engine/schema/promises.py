@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.migration.steps import AddConstraint, AddProperty, MigrationPlan, RequireProperty, TightenCardinality
 from omnigraph.catalog.shape import Check, Constraint, Index, Range, Unique
 from omnigraph.engine.snapshot.view import View
@@ -27,15 +27,15 @@ from omnigraph.storage.tables.table import Table
 class Promises:
     """What is new about one type, as a type of its own."""
 
-    type: NodeType | EdgeType
+    type: EntityType
     """The desired type, with the properties and constraints that are new, and no others."""
     of_sets: tuple[str, ...]
     """Columns that rules about many rows at once look at."""
 
 
-def promises_of(plan: MigrationPlan, type_: NodeType | EdgeType) -> Promises | None:
+def promises_of(plan: MigrationPlan, type_: EntityType) -> Promises | None:
     """What a plan promises about a type of the desired schema that was not promised before; None: nothing."""
-    kind = "node" if isinstance(type_, NodeType) else "edge"
+    kind = type_.kind
     constraints: list[Constraint] = []
     filled: list[str] = []
     tightened = False
@@ -55,9 +55,9 @@ def promises_of(plan: MigrationPlan, type_: NodeType | EdgeType) -> Promises | N
         return None
     properties = {name: type_.properties[name] for name in filled}
     of_sets = {column for constraint in constraints if isinstance(constraint, Unique) for column in constraint.columns}
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         bounds = (type_.minimum, type_.maximum) if tightened else (0, None)
-        reduced: NodeType | EdgeType = replace(
+        reduced: EntityType = replace(
             type_, properties=properties, constraints=tuple(constraints), minimum=bounds[0], maximum=bounds[1]
         )
         of_sets |= {"src"} if tightened else set()
@@ -75,10 +75,10 @@ def broken(promises: Promises, table: Table, view: View) -> Iterator[Violation]:
     if promises.of_sets:
         delta = Delta(promises.type, table.read(["id", *promises.of_sets]), replaces_all=True)
         yield from unique.check(delta, view)
-        if "src" in promises.of_sets and isinstance(promises.type, EdgeType):
+        if "src" in promises.of_sets and promises.type.is_edge:
             yield from cardinality.check(delta, ChangeSet([delta]), view)
 
 
-def _columns_of_rows(type_: NodeType | EdgeType) -> list[str]:
+def _columns_of_rows(type_: EntityType) -> list[str]:
     bounded = {c.property for c in type_.constraints if isinstance(c, Range | Check)}
     return sorted({*type_.properties, *bounded})

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.canonical_json import Json
-from omnigraph.catalog.catalog import EdgeType, NodeType, Property
+from omnigraph.catalog.catalog import EntityType, Property
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.migration.steps import AddProperty, DropMode, DropProperty, MigrationPlan, RequireProperty
 from omnigraph.engine.schema.indexes import declared_indexes
@@ -44,9 +44,9 @@ class Reshaping:
     loses_data: bool = False
 
 
-def reshaping_of(plan: MigrationPlan, type_: NodeType | EdgeType) -> Reshaping:
+def reshaping_of(plan: MigrationPlan, type_: EntityType) -> Reshaping:
     """What a plan says about a type of the desired schema. Raises `UsageError` for a backfill that the property cannot hold."""
-    kind = "node" if isinstance(type_, NodeType) else "edge"
+    kind = type_.kind
     values: dict[str, object] = {}
     hard = False
     for step in plan.steps:
@@ -74,9 +74,7 @@ def _stored(owner: str, prop: Property, value: Json) -> object:
         raise UsageError(f"backfill `{owner}.{prop.name}` {misfit}") from None
 
 
-def reshaped(
-    tables: Tables, state: TableState, before: NodeType | EdgeType, after: NodeType | EdgeType, asked: Reshaping
-) -> Applied:
+def reshaped(tables: Tables, state: TableState, before: EntityType, after: EntityType, asked: Reshaping) -> Applied:
     """A table whose columns are those of the new type: some go, some have other names, some come, some are filled."""
     old = {prop.property_id: prop.name for prop in before.properties.values()}
     new = {prop.property_id: prop.name for prop in after.properties.values()}

@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask
-from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.engine.snapshot.view import View
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.tables.table import Table
@@ -39,16 +38,11 @@ SCANNED_ABOVE = 4 * LOOKUP_KEYS
 """For more keys than that, reading the columns of all rows costs less than asking an index."""
 
 
-def stored_of(view: View, type_: NodeType | EdgeType) -> Stored:
-    """The committed rows of a type."""
-    return view.nodes(type_.name).stored if isinstance(type_, NodeType) else view.edges(type_.name).stored
-
-
-def existing(view: View, type_: NodeType | EdgeType, ids: pa.Array) -> Mask:
+def existing(view: View, type_: EntityType, ids: pa.Array) -> Mask:
     """Which ids exist."""
-    if not len(ids) or not stored_of(view, type_).rows:
+    if not len(ids) or not view.stored(type_).rows:
         return np.zeros(len(ids), np.bool_)
-    if isinstance(type_, NodeType):
+    if type_.is_node:
         nodes = view.nodes(type_.name)
         if nodes.loaded or nodes.stored.rows <= LOADED_ROWS or len(ids) > LOOKUP_KEYS:
             return nodes.find(ids) >= 0
@@ -56,9 +50,9 @@ def existing(view: View, type_: NodeType | EdgeType, ids: pa.Array) -> Mask:
     return pc.is_in(ids, value_set=whole(found["id"])).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def rows_where(view: View, type_: NodeType | EdgeType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
     """Rows whose value in a column is among some."""
-    stored = stored_of(view, type_)
+    stored = view.stored(type_)
     table = stored.table
     if not stored.rows or not len(values):
         return table.read(columns, limit=0)

@@ -14,7 +14,7 @@ from threading import RLock
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine.arrays.column import Array, Column, Vec
 from omnigraph.engine.arrays.numbering import Mark, Numbers, each_once
@@ -56,7 +56,7 @@ class Ends:
 class Edges:
     """Edges of one type."""
 
-    def __init__(self, type_: EdgeType, stored: Stored, source: Nodes, target: Nodes, memory: Memory, saved: Saved) -> None:
+    def __init__(self, type_: EntityType, stored: Stored, source: Nodes, target: Nodes, memory: Memory, saved: Saved) -> None:
         self.type = type_
         self.stored = stored
         self.source = source

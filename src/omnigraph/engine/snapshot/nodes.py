@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import TEXT, Column, FewTexts, Vec
 from omnigraph.engine.arrays.numbering import NOBODY, Mark, Numbering, Numbers, has_nobody
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, arrays_to_texts, deleted_to_array, texts_to_arrays
@@ -60,7 +60,7 @@ class Rows:
 class Nodes:
     """Nodes of one type."""
 
-    def __init__(self, type_: NodeType, stored: Stored, numbering: Numbering, saved: Saved) -> None:
+    def __init__(self, type_: EntityType, stored: Stored, numbering: Numbering, saved: Saved) -> None:
         self.type = type_
         self.stored = stored
         self.numbering = numbering

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Lock
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.arrays.numbering import Numbering
 from omnigraph.engine.snapshot.edges import Edges
 from omnigraph.engine.snapshot.memory import Memory
@@ -19,14 +19,14 @@ from omnigraph.engine.snapshot.stored import Ancestors, Stored
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 
 
-def table_key(type_: NodeType | EdgeType) -> str:
+def table_key(type_: EntityType) -> str:
     """The stable name of the table of a type: a renamed type keeps it, a re-created one gets another."""
-    return f"{'node' if isinstance(type_, NodeType) else 'edge'}:{type_.type_id}-{type_.incarnation}"
+    return f"{type_.kind}:{type_.type_id}-{type_.incarnation}"
 
 
-def table_location(type_: NodeType | EdgeType) -> str:
+def table_location(type_: EntityType) -> str:
     """Where the table of a type stands, below the graph."""
-    return f"{'nodes' if isinstance(type_, NodeType) else 'edges'}/{type_.type_id}-{type_.incarnation}"
+    return f"{'nodes' if type_.is_node else 'edges'}/{type_.type_id}-{type_.incarnation}"
 
 
 Reopened = Callable[[str, dict[str, str], str], "View"]
@@ -55,7 +55,7 @@ class Workspace:
         with self._lock:
             return dict(self._numberings)
 
-    def stored(self, snapshot: Snapshot, type_: NodeType | EdgeType) -> Stored:
+    def stored(self, snapshot: Snapshot, type_: EntityType) -> Stored:
         """The table of a type in a snapshot."""
         state = snapshot.tables[table_key(type_)]
         known = self.ancestors.known(state.location, state.pin)
@@ -79,6 +79,10 @@ class View:
         """In another process, the same commit of the place opened anew."""
         place = self.workspace.store.place
         return self.workspace.reopened, (place.uri, dict(place.options), self.snapshot.commit)
+
+    def stored(self, type_: EntityType) -> Stored:
+        """The entities of a type, as they are stored."""
+        return self.nodes(type_.name).stored if type_.is_node else self.edges(type_.name).stored
 
     def nodes(self, name: str) -> Nodes:
         """The nodes of a type."""

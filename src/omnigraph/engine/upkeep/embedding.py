@@ -24,12 +24,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.catalog.catalog import Catalog, EntityType, Property
 from omnigraph.catalog.columns import columns_of
 from omnigraph.embedding import Embedder
 from omnigraph.embedding.paced import Pace, Paced
 from omnigraph.engine.history.past import Past
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.engine.upkeep.embedding_cache import EmbedCache, forget
 from omnigraph.engine.write.changeset import ChangeSet, Delta
@@ -101,7 +100,7 @@ class Part:
     """Some rows of a type to look at: pieces of its table, or ids."""
 
     table: PinnedTable
-    type: NodeType | EdgeType
+    type: EntityType
     property: str
     embedder: Embedder
     pace: Pace
@@ -143,8 +142,8 @@ def embed(
     return Embedded(branch, embedder.model, tuple(job.run_property(t, p) for t, p in _properties(view.catalog, types, embedder)))
 
 
-def _properties(catalog: Catalog, types: Sequence[str] | None, embedder: Embedder) -> list[tuple[NodeType | EdgeType, Property]]:
-    every: dict[str, NodeType | EdgeType] = {**dict(sorted(catalog.nodes.items())), **dict(sorted(catalog.edges.items()))}
+def _properties(catalog: Catalog, types: Sequence[str] | None, embedder: Embedder) -> list[tuple[EntityType, Property]]:
+    every: dict[str, EntityType] = {**dict(sorted(catalog.nodes.items())), **dict(sorted(catalog.edges.items()))}
     for name in types or ():
         if name not in every:
             raise UsageError(f"there is no type `{name}`", hint=did_you_mean(name, every) or f"There are {', '.join(every)}.")
@@ -176,7 +175,7 @@ class _Job:
     actor: str | None
     run: Run
 
-    def run_property(self, type_: NodeType | EdgeType, prop: Property) -> EmbeddedProperty:
+    def run_property(self, type_: EntityType, prop: Property) -> EmbeddedProperty:
         asked = 0
         files: list[str] = []
         with self.workspace.store.in_flight():
@@ -199,15 +198,15 @@ class _Job:
         snapshot = self.workspace.store.snapshot(self.branch)
         return self.past.view_at(snapshot.commit)
 
-    def _parts(self, view: View, type_: NodeType | EdgeType, prop: Property) -> list[Part]:
+    def _parts(self, view: View, type_: EntityType, prop: Property) -> list[Part]:
         state = view.snapshot.tables[table_key(type_)]
         pinned = PinnedTable.of(self.workspace.store.place, state)
         whole_type = Part(pinned, type_, prop.name, self.embedder, self.pace, again=self.again)
-        parts = [replace(whole_type, pieces=numbers) for numbers in cut(pieces(stored_of(view, type_).table), PART_ROWS)]
+        parts = [replace(whole_type, pieces=numbers) for numbers in cut(pieces(view.stored(type_).table), PART_ROWS)]
         changed = [] if self.again else self._changed(view, type_, prop)
         return parts + [replace(whole_type, ids=tuple(changed[at : at + PART_IDS])) for at in range(0, len(changed), PART_IDS)]
 
-    def _changed(self, view: View, type_: NodeType | EdgeType, prop: Property) -> list[str]:
+    def _changed(self, view: View, type_: EntityType, prop: Property) -> list[str]:
         """Entities whose text is another one since this property was embedded last, and whose vector is not."""
         last = self.workspace.store.marked(self.branch, _mark(type_, prop))
         if last is None:
@@ -229,9 +228,7 @@ class _Job:
                 found += delta.ids.filter(pa.array(stale)).to_pylist()
         return found
 
-    def _committed(
-        self, view: View, type_: NodeType | EdgeType, prop: Property, done: Sequence[PartDone]
-    ) -> tuple[int, str | None]:
+    def _committed(self, view: View, type_: EntityType, prop: Property, done: Sequence[PartDone]) -> tuple[int, str | None]:
         parts = [part for part in done if part.written is not None]
         if not parts:
             return 0, None
@@ -252,7 +249,7 @@ class _Job:
         return kept.num_rows, None if made is None else made.id
 
 
-def _mark(type_: NodeType | EdgeType, prop: Property) -> str:
+def _mark(type_: EntityType, prop: Property) -> str:
     return f"embed/{table_key(type_)}/{prop.property_id}/"
 
 

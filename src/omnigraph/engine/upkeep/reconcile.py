@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Final
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.schema.indexes import declared_indexes
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.errors import GraphError, ReadSetChanged
@@ -120,12 +120,12 @@ def optimize(
     return Optimized(branch, tuple(outcomes))
 
 
-def _types(catalog: Catalog) -> list[NodeType | EdgeType]:
+def _types(catalog: Catalog) -> list[EntityType]:
     return [*(catalog.nodes[name] for name in sorted(catalog.nodes)), *(catalog.edges[name] for name in sorted(catalog.edges))]
 
 
 def _optimize_table(
-    store: GraphStore, branch: str, type_: NodeType | EdgeType, *, pack: bool, actor: str | None, run: Run | None
+    store: GraphStore, branch: str, type_: EntityType, *, pack: bool, actor: str | None, run: Run | None
 ) -> TableOutcome | None:
     key = table_key(type_)
     state: TableState | None = None
@@ -149,7 +149,7 @@ def _optimize_table(
     return TableOutcome(type_.name, state.rows, state.fragments, state.fragments, (), None, busy=True)
 
 
-def _outcome(type_: NodeType | EdgeType, before: TableState, applied: Applied, commit: str | None) -> TableOutcome:
+def _outcome(type_: EntityType, before: TableState, applied: Applied, commit: str | None) -> TableOutcome:
     after = applied.state
     whole = {i.name for i in before.indexes if i.covered >= before.fragments}
     covered = tuple(i.name for i in after.indexes if i.covered >= after.fragments and i.name not in whole)
@@ -164,7 +164,7 @@ def needed(store: GraphStore, snapshot: Snapshot, catalog: Catalog) -> tuple[str
     return tuple(t.name for t in _types(catalog) if (state := snapshot.tables.get(table_key(t))) and _behind(store, t, state))
 
 
-def _behind(store: GraphStore, type_: NodeType | EdgeType, state: TableState) -> bool:
+def _behind(store: GraphStore, type_: EntityType, state: TableState) -> bool:
     if state.rows <= BEHIND_ROWS:
         return False
     covered = {index.name: index.covered for index in state.indexes}

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.shape import Index, Unique
 from omnigraph.engine.load.read.identity import ids_from_keys
 from omnigraph.engine.schema.promises import Promises, broken
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules import endpoints
@@ -48,7 +47,7 @@ def broken_promises(view_of: Callable[[str | None, str | None], View], found: In
         except GraphError as error:
             yield Problem(ProblemKind.UNREADABLE, name, "", "", error.message)
             continue
-        types: list[NodeType | EdgeType] = [*view.catalog.nodes.values(), *view.catalog.edges.values()]
+        types: list[EntityType] = [*view.catalog.nodes.values(), *view.catalog.edges.values()]
         for type_ in types:
             about = _about(view, type_)
             if about in seen:
@@ -56,28 +55,28 @@ def broken_promises(view_of: Callable[[str | None, str | None], View], found: In
             seen.add(about)
             try:
                 for kind, message in _of_type(view, type_):
-                    yield Problem(ProblemKind[kind], name, type_.name, stored_of(view, type_).location, message)
+                    yield Problem(ProblemKind[kind], name, type_.name, view.stored(type_).location, message)
             except GraphError as error:
-                yield Problem(ProblemKind.UNREADABLE, name, type_.name, stored_of(view, type_).location, error.message)
+                yield Problem(ProblemKind.UNREADABLE, name, type_.name, view.stored(type_).location, error.message)
 
 
-def _about(view: View, type_: NodeType | EdgeType) -> tuple[object, ...]:
+def _about(view: View, type_: EntityType) -> tuple[object, ...]:
     """What decides the answer about a type: branches that share it are asked once."""
-    ends = (type_.source, type_.target) if isinstance(type_, EdgeType) else ()
+    ends = (type_.source, type_.target) if type_.is_edge else ()
     types = (type_, *(view.catalog.nodes[end] for end in ends))
-    return (view.snapshot.schema, *((stored_of(view, t).location, stored_of(view, t).pin) for t in types))
+    return (view.snapshot.schema, *((view.stored(t).location, view.stored(t).pin) for t in types))
 
 
-def _of_type(view: View, type_: NodeType | EdgeType) -> Iterator[tuple[str, str]]:
+def _of_type(view: View, type_: EntityType) -> Iterator[tuple[str, str]]:
     constraints = tuple(c for c in type_.constraints if not isinstance(c, Index))
     kept = {name: p for name, p in type_.properties.items() if not p.type.is_blob}
     of_sets = {column for c in constraints if isinstance(c, Unique) for column in c.columns}
-    of_sets |= {"src"} if isinstance(type_, EdgeType) else set()
+    of_sets |= {"src"} if type_.is_edge else set()
     reduced = replace(type_, properties=kept, constraints=constraints)
-    table = stored_of(view, type_).table
+    table = view.stored(type_).table
     violations = broken(Promises(reduced, tuple(sorted(of_sets))), table, view)
     yield from (("BROKEN_PROMISE", v.message) for v in islice(violations, TOLD))
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         for batch in table.scan(["id", "src", "dst"], batch_rows=_ROWS):
             delta = Delta(type_, pa.Table.from_batches([batch]))
             lost = endpoints.check_new_edges(delta, ChangeSet([delta]), view)
@@ -86,9 +85,9 @@ def _of_type(view: View, type_: NodeType | EdgeType) -> Iterator[tuple[str, str]
         yield from islice(_wrong_ids(view, type_), TOLD)
 
 
-def _wrong_ids(view: View, type_: NodeType) -> Iterator[tuple[str, str]]:
+def _wrong_ids(view: View, type_: EntityType) -> Iterator[tuple[str, str]]:
     columns = list(dict.fromkeys(["id", *type_.key_names]))
-    for batch in stored_of(view, type_).table.scan(columns, batch_rows=_ROWS):
+    for batch in view.stored(type_).table.scan(columns, batch_rows=_ROWS):
         wanted = ids_from_keys(type_, {name: batch.column(name) for name in type_.key_names})
         wrong = pc.fill_null(pc.not_equal(batch.column("id"), wanted), True)
         for id_, other in zip(batch.column("id").filter(wrong), wanted.filter(wrong), strict=True):

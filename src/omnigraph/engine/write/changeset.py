@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.arrays.chunked import NO_IDS, whole
 from omnigraph.engine.snapshot.view import table_key
@@ -33,7 +33,7 @@ class PlaceList(Protocol):
 class Delta:
     """What happens to one type."""
 
-    type: NodeType | EdgeType
+    type: EntityType
     rows: pa.Table
     """Images after the change, complete, each id once. If they are written already: the columns that rules about sets look at."""
     removed: pa.Array = field(default_factory=lambda: NO_IDS)
@@ -59,7 +59,7 @@ class Delta:
 
     @property
     def is_node(self) -> bool:
-        return isinstance(self.type, NodeType)
+        return self.type.is_node
 
     @cached_property
     def ids(self) -> pa.Array:
@@ -122,12 +122,12 @@ class ChangeSet:
         return all(delta.is_empty for delta in self)
 
 
-def no_rows(type_: NodeType | EdgeType) -> pa.Table:
+def no_rows(type_: EntityType) -> pa.Table:
     """An empty table of a type."""
     return columns_of(type_).empty_table()
 
 
-def typed(type_: NodeType | EdgeType, rows: pa.Table) -> pa.Table:
+def typed(type_: EntityType, rows: pa.Table) -> pa.Table:
     """Checked rows in exactly the columns of their type: what is required is there."""
     wanted = columns_of(type_)
     return rows if rows.schema.equals(wanted) else rows.select(wanted.names).cast(wanted)

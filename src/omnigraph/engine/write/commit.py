@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from omnigraph.engine.snapshot.committed import existing, stored_of
+from omnigraph.engine.snapshot.committed import existing
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
 from omnigraph.engine.write.recheck import recheck
@@ -76,7 +76,7 @@ def commit(
 def _change(delta: Delta, view: View) -> Change:
     if delta.rows.num_rows == 0 and not delta.replaces_all:
         return Delete(tuple(delta.removed.to_pylist()))
-    written = stored_of(view, delta.type).table.write(typed(delta.type, delta.rows)) if delta.written is None else delta.written
+    written = view.stored(delta.type).table.write(typed(delta.type, delta.rows)) if delta.written is None else delta.written
     if delta.replaces_all:
         return Overwrite(written)
     if delta.fresh and not len(delta.removed):

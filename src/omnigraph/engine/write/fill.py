@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.shape import Unique
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask, to_mask
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.rules import values
@@ -30,9 +29,9 @@ _LOOKED_UP = 8_192
 """To change more rows than that, the table is read through once."""
 
 
-def fill(view: View, type_: NodeType | EdgeType, name: str, new: pa.Table) -> Delta | None:
+def fill(view: View, type_: EntityType, name: str, new: pa.Table) -> Delta | None:
     """The change that gives entities (`id`) a new value (`value`) of a property. Ids that do not exist are left out."""
-    table = stored_of(view, type_).table
+    table = view.stored(type_).table
     schema = columns_of(type_)
     ids, given = whole(new["id"]), whole(new["value"]).cast(schema.field(name).type)
     if len(ids) <= _LOOKED_UP:
@@ -78,8 +77,8 @@ def _differs(old: pa.Array, new: pa.Array) -> Mask:
     return ~to_mask(same)
 
 
-def looked_at(type_: NodeType | EdgeType) -> list[str]:
+def looked_at(type_: EntityType) -> list[str]:
     """Columns that rules about sets of rows look at."""
-    implicit = ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
+    implicit = type_.implicit
     unique = [c for constraint in type_.constraints if isinstance(constraint, Unique) for c in constraint.columns]
     return list(dict.fromkeys((*implicit, *unique)))

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Vec
@@ -30,7 +30,7 @@ from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import EdgeBinding, NodeBinding
 from omnigraph.engine.planning.rules import key_lookup
-from omnigraph.engine.snapshot.committed import rows_where, stored_of
+from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.blobs import copied
 from omnigraph.engine.write.changeset import ChangeSet, Delta
@@ -96,7 +96,7 @@ class _Mutation:
 
     # ── insert ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _insert_node(self, type_: NodeType, assignments: tuple[lg.Assign, ...]) -> None:
+    def _insert_node(self, type_: EntityType, assignments: tuple[lg.Assign, ...]) -> None:
         row = self._assigned(assignments)
         id_ = entity_id(type_.key, row) if type_.key else self.ids.next()  # type: ignore[arg-type]
         whole_row: Row = {name: row.get(name) for name in type_.properties}
@@ -104,7 +104,7 @@ class _Mutation:
         self.nodes += 1
 
     def _insert_edge(
-        self, type_: EdgeType, source: lg.Expression, target: lg.Expression, assignments: tuple[lg.Assign, ...]
+        self, type_: EntityType, source: lg.Expression, target: lg.Expression, assignments: tuple[lg.Assign, ...]
     ) -> None:
         row = self._assigned(assignments)
         ends = {"src": self._endpoint(type_, "from", source), "dst": self._endpoint(type_, "to", target)}
@@ -113,7 +113,7 @@ class _Mutation:
         self.staging.put(type_, id_, {"id": id_, **ends, **whole_row}, fresh=True)
         self.edges += 1
 
-    def _endpoint(self, type_: EdgeType, name: str, expression: lg.Expression) -> str:
+    def _endpoint(self, type_: EntityType, name: str, expression: lg.Expression) -> str:
         value = constant(expression, self.run)
         if not isinstance(value, str):
             raise ParameterError(f"`{name}` of {type_.name} is the id of a node, not {value!r}")
@@ -129,7 +129,7 @@ class _Mutation:
 
     # ── update ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _update(self, type_: NodeType, assignments: tuple[lg.Assign, ...], where: lg.Where) -> None:
+    def _update(self, type_: EntityType, assignments: tuple[lg.Assign, ...], where: lg.Where) -> None:
         for assignment in assignments:
             if assignment.property in type_.key_names:
                 raise UsageError(
@@ -146,12 +146,12 @@ class _Mutation:
             self.staging.put(type_, id_, {**matched[id_], **new}, fresh=False)
         self.nodes += len(matched)
 
-    def _images(self, type_: NodeType, ids: list[str]) -> dict[str, Row]:
+    def _images(self, type_: EntityType, ids: list[str]) -> dict[str, Row]:
         if not ids:
             return {}
-        return {row["id"]: row for row in images(stored_of(self.view, type_).table, ids).to_pylist()}
+        return {row["id"]: row for row in images(self.view.stored(type_).table, ids).to_pylist()}
 
-    def _matching_pending(self, type_: NodeType, where: lg.Where) -> list[str]:
+    def _matching_pending(self, type_: EntityType, where: lg.Where) -> list[str]:
         pending = list(self.staging.pending(type_).values())
         if not pending or self._holds_for_nothing(where):
             return []
@@ -164,7 +164,7 @@ class _Mutation:
 
     # ── delete ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _delete_nodes(self, type_: NodeType, where: lg.Where) -> None:
+    def _delete_nodes(self, type_: EntityType, where: lg.Where) -> None:
         self.searched.add(table_key(type_))
         ids = self._matching_nodes(type_, where)
         self.nodes += self.staging.remove(type_, ids)
@@ -189,7 +189,7 @@ class _Mutation:
         value = constant(where.value, self.run)
         return value is None or isinstance(value, tuple)
 
-    def _named(self, type_: NodeType, where: lg.Where) -> list[str] | None:
+    def _named(self, type_: EntityType, where: lg.Where) -> list[str] | None:
         """Ids that a predicate about the key names, whether or not there are such nodes; None: it is about something else."""
         if where.comparator is not lg.Comparator.EQ or [prop.name for prop in type_.key] != [where.property]:
             return None
@@ -201,7 +201,7 @@ class _Mutation:
             return [str(value)]
         return None
 
-    def _matching_nodes(self, type_: NodeType, where: lg.Where) -> list[str]:
+    def _matching_nodes(self, type_: EntityType, where: lg.Where) -> list[str]:
         """Ids of committed nodes that fulfil a predicate, sorted."""
         if self._holds_for_nothing(where):
             return []
@@ -216,7 +216,7 @@ class _Mutation:
             return []
         return sorted(self.view.nodes(type_.name).ids(np.concatenate(numbers)).to_pylist())
 
-    def _matching_edges(self, type_: EdgeType, where: lg.Where) -> list[str]:
+    def _matching_edges(self, type_: EntityType, where: lg.Where) -> list[str]:
         """Ids of committed edges that fulfil a predicate, sorted."""
         column = {"from": "src", "to": "dst"}.get(where.property, where.property)
         if self._holds_for_nothing(where):

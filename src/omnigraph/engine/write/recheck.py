@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.arrays.chunked import among, whole
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique
@@ -44,7 +42,7 @@ def _may_be_wrong(delta: Delta, changes: ChangeSet, before: View, now: View) -> 
     if any(identity.check(near, now)) or any(unique.check(near, now)):
         return True
     edge = delta.type
-    if not isinstance(edge, EdgeType):
+    if not edge.is_edge:
         return False
     counted = delta if since.anything_went and edge.minimum else near
     if any(cardinality.check(counted, changes, now)):
@@ -64,7 +62,7 @@ class _Since:
 
 
 def _since(delta: Delta, before: View, now: View) -> _Since:
-    old, new = stored_of(before, delta.type), stored_of(now, delta.type)
+    old, new = before.stored(delta.type), now.stored(delta.type)
     known = {piece.files for piece in old.pieces}
     chosen = [piece for piece in new.pieces if piece.files not in known]
     came = read_pieces(new.table, chosen, _compared(delta))
@@ -73,7 +71,7 @@ def _since(delta: Delta, before: View, now: View) -> _Since:
 
 def _compared(delta: Delta) -> list[str]:
     """Columns by which rows of a type get in each other's way; of a unique group, the first."""
-    ends = ["src"] if isinstance(delta.type, EdgeType) else []
+    ends = ["src"] if delta.type.is_edge else []
     return list(dict.fromkeys(["id", *ends, *(group[0] for group in unique.groups_of(delta))]))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.write.changeset import ChangeSet, Delta, no_rows
 from omnigraph.errors import ResourceLimit
@@ -24,14 +24,14 @@ class MutationStaging:
     """Rows to add or change, by id, and ids to remove, per type."""
 
     def __init__(self) -> None:
-        self._types: dict[str, NodeType | EdgeType] = {}
+        self._types: dict[str, EntityType] = {}
         self._rows: dict[str, dict[str, Row]] = {}
         self._removed: dict[str, dict[str, None]] = {}
         self._known: dict[str, set[str]] = {}
         self.versions: dict[str, list[Row]] = {}
         """Every image a statement made, also those that a later one replaced: each must be valid by itself."""
 
-    def put(self, type_: NodeType | EdgeType, id_: str, row: Row, *, fresh: bool) -> None:
+    def put(self, type_: EntityType, id_: str, row: Row, *, fresh: bool) -> None:
         """A new image of an entity. `fresh`: its id was made just now."""
         key = self._key(type_)
         rows = self._rows.setdefault(key, {})
@@ -45,14 +45,14 @@ class MutationStaging:
                 f"a mutation may touch at most {MAX_MUTATION_ROWS:,} rows of {type_.name}", hint="Use load for bulk changes."
             )
 
-    def remove(self, type_: NodeType | EdgeType, ids: Iterable[str]) -> int:
+    def remove(self, type_: EntityType, ids: Iterable[str]) -> int:
         """Entities that go; how many of them were not gone already."""
         removed = self._removed.setdefault(self._key(type_), {})
         before = len(removed)
         removed.update(dict.fromkeys(ids))
         return len(removed) - before
 
-    def pending(self, type_: NodeType | EdgeType) -> Mapping[str, Row]:
+    def pending(self, type_: EntityType) -> Mapping[str, Row]:
         """Images of a type so far."""
         return self._rows.get(self._key(type_), {})
 
@@ -74,7 +74,7 @@ class MutationStaging:
             if len(rows) > len(self._rows.get(key, {})):
                 yield Delta(type_, self._table(type_, rows))
 
-    def _table(self, type_: NodeType | EdgeType, rows: list[Row]) -> pa.Table:
+    def _table(self, type_: EntityType, rows: list[Row]) -> pa.Table:
         if not rows:
             return no_rows(type_)
         table = pa.Table.from_pylist(rows, schema=columns_of(type_))
@@ -84,7 +84,7 @@ class MutationStaging:
             )
         return table
 
-    def _key(self, type_: NodeType | EdgeType) -> str:
+    def _key(self, type_: EntityType) -> str:
         key = f"{type_.type_id}"
         self._types.setdefault(key, type_)
         return key

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique, values
@@ -38,7 +37,7 @@ def set_violations(changes: ChangeSet, view: View) -> list[Violation]:
     questions: list[Callable[[], Iterable[Violation]]] = []
     for delta in changes:
         questions += [partial(identity.check, delta, view), partial(unique.check, delta, view)]
-        if isinstance(delta.type, EdgeType):
+        if delta.type.is_edge:
             ends = (("src",), ("dst",)) if many else (("src", "dst"),)
             questions += [partial(endpoints.check_new_edges, delta, changes, view, end) for end in ends]
             questions.append(partial(cardinality.check, delta, changes, view))
@@ -55,10 +54,10 @@ def relied_on(changes: ChangeSet, view: View) -> frozenset[str]:
     found: set[str] = set()
     for delta in changes:
         found.add(delta.key)
-        if isinstance(delta.type, EdgeType):
+        if delta.type.is_edge:
             ends = (delta.type.source, delta.type.target)
             found |= {table_key(view.catalog.nodes[name]) for name in ends}
         elif len(delta.removed) or delta.replaces_all:
-            assert isinstance(delta.type, NodeType)
+            assert delta.type.is_node
             found |= {table_key(edge) for edge in view.catalog.incident_edges(delta.type.name)}
     return frozenset(found)

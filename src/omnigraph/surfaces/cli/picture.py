@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.catalog.catalog import Catalog, EntityType, Property
 
 
 def draw(catalog: Catalog, console: Console | None = None) -> None:
@@ -42,7 +42,7 @@ def _side_by_side(boxes: list[Panel]) -> Table:
     return row
 
 
-def _box(node: NodeType) -> Panel:
+def _box(node: EntityType) -> Panel:
     body = Table.grid(padding=(0, 1))
     for prop in node.properties.values():
         body.add_row(_marked(node, prop), Text(_short(prop), style="dim"))
@@ -51,7 +51,7 @@ def _box(node: NodeType) -> Panel:
     return Panel(content, title=Text(node.name, style="bold"), subtitle=subtitle, border_style="cyan", expand=False)
 
 
-def _marked(node: NodeType, prop: Property) -> Text:
+def _marked(node: EntityType, prop: Property) -> Text:
     return Text(f"{prop.name} ⚷", style="bold yellow") if prop in node.key else Text(prop.name)
 
 
@@ -79,7 +79,7 @@ def _arrows(catalog: Catalog) -> Panel:
     return Panel(rows, title=Text("edges", style="bold"), border_style="green", expand=False)
 
 
-def _label(edge: EdgeType) -> str:
+def _label(edge: EntityType) -> str:
     if (edge.minimum, edge.maximum) == (0, None):
         return edge.name
     most = "" if edge.maximum is None else str(edge.maximum)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.catalog.catalog import Catalog, EntityType, Property
 from omnigraph.engine.export.subgraph import Subgraph, nodes_by_id
 from omnigraph.engine.history.changes import Change, shown
 from omnigraph.engine.history.diff import Diff
@@ -50,7 +50,7 @@ def _count(rows: Mapping[str, int], name: str) -> Detail:
     return (("entities", f"{rows[name]:,}"),) if name in rows else ()
 
 
-def _declared(type_: NodeType | EdgeType) -> Detail:
+def _declared(type_: EntityType) -> Detail:
     return tuple((prop.name, str(prop.type)) for prop in type_.properties.values())
 
 
@@ -61,7 +61,7 @@ def _short(prop: Property) -> str:
     return spelt
 
 
-def _with_bounds(edge: EdgeType) -> str:
+def _with_bounds(edge: EntityType) -> str:
     if (edge.minimum, edge.maximum) == (0, None):
         return edge.name
     return f"{edge.name} {edge.minimum}..{'' if edge.maximum is None else edge.maximum}"
@@ -159,7 +159,7 @@ def _named(view: View, nodes: Mapping[str, DrawnNode]) -> dict[str, DrawnNode]:
     }
 
 
-def _changed_edges(change: Change, type_: EdgeType, nodes: dict[str, DrawnNode]) -> Iterable[DrawnEdge]:
+def _changed_edges(change: Change, type_: EntityType, nodes: dict[str, DrawnNode]) -> Iterable[DrawnEdge]:
     """One arrow; an edge that moved is one that went and one that came."""
     old = None if change.before is None else change.before.endpoints
     new = None if change.after is None else change.after.endpoints

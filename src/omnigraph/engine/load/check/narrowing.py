@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.load.check.questions import Ask, Form, Question, Values, in_text
 from omnigraph.engine.load.read.chunks import Lines, OfType, PackedPlaces, Placed, Work, joined
 from omnigraph.engine.load.read.collected import Mode, Places, duplicates, kept
-from omnigraph.engine.load.read.types import Type, is_node, label
+from omnigraph.engine.load.read.types import label
 from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
@@ -41,7 +41,7 @@ _BATCH = 1 << 18
 class Staged:
     """Rows of one type that are in data files, and the few that could not be."""
 
-    type: Type
+    type: EntityType
     table: PinnedTable | None
     """A version that holds these rows and no others; None when there are none."""
     written: WrittenRows
@@ -122,7 +122,7 @@ def questions_of(staged: dict[str, Staged], work: Work, view: View) -> list[Ques
         for group in groups_of(Delta(rows.type, pa.table({}))):
             old = () if rows.replaces_all else (_committed(work, name, *group),)
             found.append(Question(Form.SHARED, name, group, (rows.values(*group),), old))
-        if isinstance(rows.type, EdgeType):
+        if rows.type.is_edge:
             found += _about_ends(rows, rows.type, staged, work)
             found += _about_counts(rows, rows.type, work)
         elif rows.replaces_all and work.tables[name].state.rows:
@@ -134,7 +134,7 @@ def _committed(work: Work, name: str, *columns: str, entity: str = "id") -> Valu
     return Values(work.tables[name], columns, entity)
 
 
-def _about_ends(rows: Staged, edge: EdgeType, staged: dict[str, Staged], work: Work) -> Iterator[Question]:
+def _about_ends(rows: Staged, edge: EntityType, staged: dict[str, Staged], work: Work) -> Iterator[Question]:
     for column, node in (("src", edge.source), ("dst", edge.target)):
         new = staged.get(node)
         known = [] if new is None else [new.values("id")]
@@ -143,7 +143,7 @@ def _about_ends(rows: Staged, edge: EdgeType, staged: dict[str, Staged], work: W
         yield Question(Form.MISSING, label(edge), (column,), (rows.values(column),), tuple(known))
 
 
-def _about_counts(rows: Staged, edge: EdgeType, work: Work) -> Iterator[Question]:
+def _about_counts(rows: Staged, edge: EntityType, work: Work) -> Iterator[Question]:
     if edge.minimum == 0 and edge.maximum is None:
         return
     name = label(edge)
@@ -221,7 +221,7 @@ def _delta(found: Narrowed, rows: Staged, view: View) -> tuple[Numbers, Delta]:
         rows.type,
         table.take(pa.array(order)).combine_chunks(),
         replaces_all=rows.replaces_all,
-        gone=found.of(name, Form.GONE) if rows.replaces_all and is_node(rows.type) else None,
+        gone=found.of(name, Form.GONE) if rows.replaces_all and rows.type.is_node else None,
         fresh=rows.fresh,
         must_be_new=rows.mode is Mode.APPEND,
         places=ChosenPlaces(rows.places, where[order]),
@@ -245,7 +245,7 @@ def _held_by_committed(found: Narrowed, rows: Staged, view: View) -> pa.Array:
         elif suspect.question.form is Form.SHARED:
             for batch in _of_suspects(suspect, view, rows.type):
                 parts.append(batch.column("id"))
-    if isinstance(rows.type, EdgeType):
+    if rows.type.is_edge:
         for column, node in (("src", rows.type.source), ("dst", rows.type.target)):
             gone = found.of(node, Form.GONE)
             if len(gone):
@@ -253,9 +253,9 @@ def _held_by_committed(found: Narrowed, rows: Staged, view: View) -> pa.Array:
     return pc.unique(pa.concat_arrays(parts))
 
 
-def _of_suspects(suspect: _Suspect, view: View, type_: Type) -> Iterator[pa.RecordBatch]:
+def _of_suspects(suspect: _Suspect, view: View, type_: EntityType) -> Iterator[pa.RecordBatch]:
     """Committed rows with suspect values."""
-    stored = view.nodes(type_.name).stored if isinstance(type_, NodeType) else view.edges(type_.name).stored
+    stored = view.stored(type_)
     columns = suspect.question.columns
     for batch in stored.table.scan(list(dict.fromkeys([*columns, "id"])), batch_rows=_BATCH):
         values = in_text([batch.column(c) for c in columns])
@@ -308,7 +308,7 @@ class StagedDelta(Delta):
         return whole(self.staged.open().read(["id"])["id"])
 
 
-def staged_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, declared: Iterable[Type]) -> dict[str, Staged]:
+def staged_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, declared: Iterable[EntityType]) -> dict[str, Staged]:
     """Rows of each type that occurs, readable where they were written."""
     by_label = {label(t): t for t in work.types.every()}
     order: dict[str, None] = {label(t): None for t in declared}

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.blobs.settling import External, Settling, Use
@@ -37,9 +38,8 @@ from omnigraph.engine.load.read.parse import parse_chunk
 from omnigraph.engine.load.read.references import settled
 from omnigraph.engine.load.read.sources import Input
 from omnigraph.engine.load.read.tasks import UNREADABLE, Task, column_tasks, tasks_of, unreadable
-from omnigraph.engine.load.read.types import Parsed, Rows, Type, Types, label
+from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.load.read.writers import Writer
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.violations import Violation
@@ -198,7 +198,7 @@ def read_portion(work: Work, cut: Cut) -> Portion:
     return _portion(work, _tasks(cut, work.types), cut)
 
 
-def read_batches(work: Work, type_: Type, batches: Iterable[pa.RecordBatch]) -> Portion:
+def read_batches(work: Work, type_: EntityType, batches: Iterable[pa.RecordBatch]) -> Portion:
     """Read rows of a type that somebody else brings."""
     cut = Cut(Input(Format.ARROW, None, None, type_))
     return _portion(work, column_tasks(cut.input, work.types, batches), cut)
@@ -363,7 +363,7 @@ class PackedPlaces(Places):
         return self._unpacked.rows_at(file, lines)
 
 
-def deltas_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, declared: Iterable[Type]) -> list[Delta]:
+def deltas_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, declared: Iterable[EntityType]) -> list[Delta]:
     """The change of each type that occurs, with what the set rules look at."""
     by_label = {label(t): t for t in work.types.every()}
     order: dict[str, Any] = {label(t): None for t in declared}
@@ -372,7 +372,7 @@ def deltas_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, decla
     return [_delta(work, view, by_label[name], [p for p in parts if name in p.portion.types], mode) for name in order]
 
 
-def _delta(work: Work, view: View, type_: Type, parts: Sequence[Placed], mode: Mode) -> Delta:
+def _delta(work: Work, view: View, type_: EntityType, parts: Sequence[Placed], mode: Mode) -> Delta:
     name = label(type_)
     of_type = [p.portion.types[name] for p in parts]
     written = joined([t.written for t in of_type])
@@ -381,7 +381,7 @@ def _delta(work: Work, view: View, type_: Type, parts: Sequence[Placed], mode: M
     # An id that was made for an edge a moment ago says nothing to any rule.
     read = kept if not fresh or set(kept) - set(_IMPLICIT) or len(kept) < 2 else kept[1:]
     state = view.snapshot.tables[table_key(type_)]
-    rows = _with_left_out(columns_of_written(stored_of(view, type_).table, state, written, read), of_type)
+    rows = _with_left_out(columns_of_written(view.stored(type_).table, state, written, read), of_type)
     if len(read) < len(kept):
         rows = rows.add_column(0, "id", pa.nulls(rows.num_rows, pa.string()))
     places = PackedPlaces([(p.input.name, p.before, p.portion.types[name].lines) for p in parts])

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.arrays.hashing import all_differ
 from omnigraph.engine.arrays.numbering import Numbers
-from omnigraph.engine.load.read.types import Rows, Type, key_of
+from omnigraph.engine.load.read.types import Rows, key_of
 from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.violations import Violation
 from omnigraph.storage.tables.changes import NO_ROWS, WrittenRows
@@ -66,7 +67,7 @@ class Places:
 class Collected:
     """Rows of one type."""
 
-    type: Type
+    type: EntityType
     columns: tuple[str, ...]
     """Those that are kept."""
     count: int = 0

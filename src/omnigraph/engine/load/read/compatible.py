@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from omnigraph.catalog.catalog import NodeType, Property
+from omnigraph.catalog.catalog import EntityType, Property
 from omnigraph.engine.load.read.lines import CHUNK_BYTES, ByteSource
 from omnigraph.model.conversions import Misfit, digits, nearest
 from omnigraph.model.times import date_days, datetime_ms
@@ -63,7 +63,7 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number")
 
 
-def is_old_spelling(type_: NodeType, row: Mapping[str, object], given: str) -> bool:
+def is_old_spelling(type_: EntityType, row: Mapping[str, object], given: str) -> bool:
     """Whether an id reads as any one of the key values."""
     return any(_reads_as(prop, given, row[prop.name]) for prop in type_.key)
 

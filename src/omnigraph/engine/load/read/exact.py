@@ -17,12 +17,12 @@ from typing import Final, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.declare.names import STORAGE_NAMES
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.load.read import compatible
 from omnigraph.engine.load.read.references import refused
-from omnigraph.engine.load.read.types import Parsed, Rows, Type, Types, label
+from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.rules import values as row_rules
 from omnigraph.engine.write.violations import Violation
@@ -124,7 +124,7 @@ class Reader:
     _excused: dict[tuple[int, str], None] = field(default_factory=dict)
     """Line and property: reported already."""
     _misspelt: list[tuple[str, str]] = field(default_factory=list)
-    """Type and id of nodes whose id is another one."""
+    """EntityType and id of nodes whose id is another one."""
 
     def line(self, number: int, line: bytes) -> None:
         """One line of a file."""
@@ -145,7 +145,7 @@ class Reader:
             return
         row: dict[str, object] = {}
         fine = self.lenient or self._envelope(number, type_, value)
-        if isinstance(type_, EdgeType):
+        if type_.is_edge:
             fine &= self._ends(number, type_, value, row)
         data = value.get("data", {})
         if not isinstance(data, Mapping):
@@ -153,12 +153,14 @@ class Reader:
                 self._broken(number, "record", type_.name, f"`data` must be an object, not {named(data)}", "data")
                 fine = False
             data = {}
-        if data.get("id", "") is None and not (self.lenient and isinstance(type_, EdgeType)):
+        if data.get("id", "") is None and not (self.lenient and type_.is_edge):
             self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string if it is there, not null", "id")
             fine = False
         self.row(number, type_, data, row, fine=fine)
 
-    def row(self, number: int, type_: Type, data: Mapping[str, object], row: dict[str, object], *, fine: bool = True) -> None:
+    def row(
+        self, number: int, type_: EntityType, data: Mapping[str, object], row: dict[str, object], *, fine: bool = True
+    ) -> None:
         """Properties of one entity; `row` holds its ends if it is an edge."""
         for name in data:
             if name not in type_.properties and name != "id":
@@ -183,7 +185,7 @@ class Reader:
 
     # ── the envelope ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _type(self, number: int, value: Mapping[str, object]) -> Type | None:
+    def _type(self, number: int, value: Mapping[str, object]) -> EntityType | None:
         catalog: Catalog = self.types.catalog
         name, edge = value.get("type"), value.get("edge")
         if self.lenient:
@@ -209,8 +211,8 @@ class Reader:
             self._broken(number, "unknown_type", str(shown(given)), message, value=shown(given))
         return found
 
-    def _envelope(self, number: int, type_: Type, value: Mapping[str, object]) -> bool:
-        allowed = {"type", "data"} if isinstance(type_, NodeType) else {"edge", "from", "to", "data"}
+    def _envelope(self, number: int, type_: EntityType, value: Mapping[str, object]) -> bool:
+        allowed = {"type", "data"} if type_.is_node else {"edge", "from", "to", "data"}
         extra = [name for name in value if name not in allowed]
         for name in extra:
             if name in RESERVED:
@@ -220,7 +222,7 @@ class Reader:
                 self._broken(number, "record", type_.name, text, str(shown(name)))
         return not extra
 
-    def _ends(self, number: int, type_: EdgeType, value: Mapping[str, object], row: dict[str, object]) -> bool:
+    def _ends(self, number: int, type_: EntityType, value: Mapping[str, object], row: dict[str, object]) -> bool:
         fine = True
         for member, column in (("from", "src"), ("to", "dst")):
             given = value.get(member)
@@ -236,10 +238,10 @@ class Reader:
                 fine = False
         return fine
 
-    def _unknown(self, number: int, type_: Type, name: str) -> bool:
+    def _unknown(self, number: int, type_: EntityType, name: str) -> bool:
         if self.lenient:
             return True
-        reserved = name in RESERVED or (isinstance(type_, EdgeType) and name in ("src", "dst"))
+        reserved = name in RESERVED or (type_.is_edge and name in ("src", "dst"))
         if reserved:
             self._broken(number, "reserved_name", type_.name, f"{type_.name}: the name `{name}` is reserved", name)
         else:
@@ -250,11 +252,11 @@ class Reader:
 
     # ── identity ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _identify(self, number: int, type_: Type, data: Mapping[str, object], row: dict[str, object]) -> bool:
+    def _identify(self, number: int, type_: EntityType, data: Mapping[str, object], row: dict[str, object]) -> bool:
         given = data.get("id")
         row["id"] = None
         if given is not None and not isinstance(given, str):
-            if self.lenient and isinstance(type_, EdgeType):
+            if self.lenient and type_.is_edge:
                 return True
             self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string, not {named(given)}", "id", shown(given))
             return False
@@ -264,7 +266,7 @@ class Reader:
             except UnicodeEncodeError:
                 self._broken(number, "id", type_.name, f"{type_.name}: `id` is not valid Unicode", "id")
                 return False
-        if not isinstance(type_, NodeType) or not type_.key:
+        if not type_.key:
             row["id"] = given
             return True
         try:
@@ -315,7 +317,7 @@ class Reader:
             batch = table.batch(self.types)
             found = check_rows(Rows(table.type, batch, self.file, np.array(table.numbers, np.int64)), self.types)
             violations += [v for v in found if (v.line, v.property) not in self._excused]
-            if isinstance(table.type, NodeType):
+            if table.type.is_node:
                 doubtful += [(table.type.name, id_) for id_ in batch.column(0).to_pylist() if id_ is not None]
         return Parsed(tuple(self.rows()), tuple(violations), tuple(doubtful), frozenset(self._bad), tuple(self.renamed))
 
@@ -342,7 +344,7 @@ class _Places:
 class _Table:
     """Rows of one type, as they come."""
 
-    def __init__(self, type_: Type) -> None:
+    def __init__(self, type_: EntityType) -> None:
         self.type = type_
         self.numbers: list[int] = []
         self._rows: list[dict[str, object]] = []

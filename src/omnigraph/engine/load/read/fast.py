@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.load.read.columns import UNCERTAIN, Unsure, from_json, is_huge
 from omnigraph.engine.load.read.identity import ids_from_keys
-from omnigraph.engine.load.read.types import Type, Types
+from omnigraph.engine.load.read.types import Types
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -35,7 +35,7 @@ _NUMBER = re.compile(rb"\s*[-\d]")
 _MANY_DIGITS: Final = r"[:,\[]\s*-?[0-9]{16,}\s*[,\]}]"
 
 
-def fast_rows(type_: Type, lines: pa.BinaryArray, types: Types, *, ascii_only: bool) -> pa.RecordBatch | None:
+def fast_rows(type_: EntityType, lines: pa.BinaryArray, types: Types, *, ascii_only: bool) -> pa.RecordBatch | None:
     """The rows of some lines of a type, or None when something about one of them is not certain."""
     try:
         return _rows(type_, lines, types, ascii_only)
@@ -43,7 +43,7 @@ def fast_rows(type_: Type, lines: pa.BinaryArray, types: Types, *, ascii_only: b
         return None
 
 
-def _rows(type_: Type, lines: pa.BinaryArray, types: Types, ascii_only: bool) -> pa.RecordBatch:
+def _rows(type_: EntityType, lines: pa.BinaryArray, types: Types, ascii_only: bool) -> pa.RecordBatch:
     data = _bytes_of(lines)
     if not ascii_only:
         lines.cast(pa.string())
@@ -67,7 +67,7 @@ def _rows(type_: Type, lines: pa.BinaryArray, types: Types, ascii_only: bool) ->
     if "id" in columns:
         _require_no_null_ids(given, lines)
     stored["id"] = _ids(type_, given, stored)
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         stored["src"], stored["dst"] = whole(found["from"]), whole(found["to"])
         if stored["src"].null_count or stored["dst"].null_count:
             raise Unsure
@@ -75,7 +75,7 @@ def _rows(type_: Type, lines: pa.BinaryArray, types: Types, ascii_only: bool) ->
     return pa.RecordBatch.from_arrays([stored[name] for name in schema.names], schema=schema)
 
 
-def _read(type_: Type, lines: pa.BinaryArray, data: pa.Buffer) -> pa.Table:
+def _read(type_: EntityType, lines: pa.BinaryArray, data: pa.Buffer) -> pa.Table:
     """What the reader makes of lines. Unless it is told of ids, it stumbles over any of them, null or not, and nobody has to look
     for nulls among them, which takes a fifth of the time of reading."""
     read = pj.ReadOptions(use_threads=False, block_size=max(len(data), _BLOCK))
@@ -101,8 +101,8 @@ def _bytes_of(lines: pa.BinaryArray) -> pa.Buffer:
     return data.slice(int(ends[0]), int(ends[-1] - ends[0]))
 
 
-def _means(types: Types, type_: Type, name: str) -> bool:
-    return name == type_.name if isinstance(type_, NodeType) else types.catalog.edge(name) is type_
+def _means(types: Types, type_: EntityType, name: str) -> bool:
+    return name == type_.name if type_.is_node else types.catalog.edge(name) is type_
 
 
 def _require_absent(lines: pa.BinaryArray) -> None:
@@ -111,7 +111,7 @@ def _require_absent(lines: pa.BinaryArray) -> None:
         raise Unsure
 
 
-def _require_exact_integers(type_: Type, columns: dict[str, pa.Array], lines: pa.BinaryArray) -> None:
+def _require_exact_integers(type_: EntityType, columns: dict[str, pa.Array], lines: pa.BinaryArray) -> None:
     """The reader makes floats of integers that no float is equal to."""
     floats = [name for name, prop in type_.properties.items() if prop.type.scalar is Scalar.F64]
     if any(is_huge(columns[name]) for name in floats) and pc.any(pc.match_substring_regex(lines, _MANY_DIGITS)).as_py():
@@ -127,8 +127,8 @@ def _require_no_null_ids(ids: pa.Array, lines: pa.BinaryArray) -> None:
         raise Unsure
 
 
-def _ids(type_: Type, given: pa.Array, stored: dict[str, pa.Array]) -> pa.Array:
-    if not isinstance(type_, NodeType) or not type_.key:
+def _ids(type_: EntityType, given: pa.Array, stored: dict[str, pa.Array]) -> pa.Array:
+    if not type_.key:
         return given
     ids = ids_from_keys(type_, stored)
     if ids.null_count:
@@ -141,12 +141,12 @@ def _ids(type_: Type, given: pa.Array, stored: dict[str, pa.Array]) -> pa.Array:
 # ── the schema the reader is told ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _json_schema(type_: Type, lines: pa.BinaryArray, *, ids: bool) -> pa.Schema:
+def _json_schema(type_: EntityType, lines: pa.BinaryArray, *, ids: bool) -> pa.Schema:
     fields = [("id", pa.string())] if ids else []
     for name, prop in type_.properties.items():
         fields.append((name, _json_type(name, prop.type, lines)))
     data = pa.struct(fields)
-    if isinstance(type_, NodeType):
+    if type_.is_node:
         return pa.schema([("type", pa.string()), ("data", data)])
     return pa.schema([("edge", pa.string()), ("from", pa.string()), ("to", pa.string()), ("data", data)])
 

@@ -14,12 +14,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.load.read.columns import UNCERTAIN, Unsure, from_cells, from_column, python_rows, text_column
 from omnigraph.engine.load.read.exact import Reader, check_rows
 from omnigraph.engine.load.read.headers import ENDS, column_violations
 from omnigraph.engine.load.read.identity import ids_from_keys
-from omnigraph.engine.load.read.types import Parsed, Rows, Type, Types, key_of, line_numbers
+from omnigraph.engine.load.read.types import Parsed, Rows, Types, key_of, line_numbers
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.conversions import Door, shown
@@ -31,7 +31,9 @@ _FEW: Final = 16
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def typed_rows(type_: Type, batch: pa.RecordBatch, types: Types, file: str | None, first: int, *, text: bool = False) -> Parsed:
+def typed_rows(
+    type_: EntityType, batch: pa.RecordBatch, types: Types, file: str | None, first: int, *, text: bool = False
+) -> Parsed:
     """Rows of a type from columns of its properties, with `id` if wanted and `from` and `to` of an edge. `text`: all is text."""
     wrong = column_violations(type_, batch.schema.names, file) if first == 1 else []
     missing = {name for name, prop in type_.properties.items() if not prop.type.nullable and name not in batch.schema.names}
@@ -48,7 +50,9 @@ def typed_rows(type_: Type, batch: pa.RecordBatch, types: Types, file: str | Non
     return Parsed(rows, (*wrong, *found), singly.doubtful, singly.broken, lines=batch.num_rows)
 
 
-def _halve(type_: Type, batch: pa.RecordBatch, numbers: Any, types: Types, text: bool, parts: list[Rows], reader: Reader) -> None:
+def _halve(
+    type_: EntityType, batch: pa.RecordBatch, numbers: Any, types: Types, text: bool, parts: list[Rows], reader: Reader
+) -> None:
     try:
         parts.append(Rows(type_, _typed(type_, batch, types, text), reader.file, numbers))
     except UNCERTAIN:
@@ -61,11 +65,11 @@ def _halve(type_: Type, batch: pa.RecordBatch, numbers: Any, types: Types, text:
                 add_row(reader, number, type_, row)
 
 
-def add_row(reader: Reader, number: int, type_: Type, row: dict[str, object]) -> None:
+def add_row(reader: Reader, number: int, type_: EntityType, row: dict[str, object]) -> None:
     """One row by itself."""
     ends: dict[str, object] = {}
     fine = True
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         for column, spellings in ENDS.items():
             given = next((row.pop(s) for s in spellings if s in row), None)
             ends[column] = given if isinstance(given, str) else None
@@ -78,9 +82,9 @@ def add_row(reader: Reader, number: int, type_: Type, row: dict[str, object]) ->
     reader.row(number, type_, row, ends, fine=fine)
 
 
-def _typed(type_: Type, batch: pa.RecordBatch, types: Types, text: bool) -> pa.RecordBatch:
+def _typed(type_: EntityType, batch: pa.RecordBatch, types: Types, text: bool) -> pa.RecordBatch:
     names = set(batch.schema.names)
-    if not names <= {*type_.properties, "id", *(("from", "to", "src", "dst") if isinstance(type_, EdgeType) else ())}:
+    if not names <= {*type_.properties, "id", *(("from", "to", "src", "dst") if type_.is_edge else ())}:
         raise Unsure
     stored: dict[str, pa.Array] = {}
     for name, prop in type_.properties.items():
@@ -91,11 +95,11 @@ def _typed(type_: Type, batch: pa.RecordBatch, types: Types, text: bool) -> pa.R
             stored[name] = (from_cells if text else from_column)(prop.type, batch.column(name), lossy=types.lossy)
     given = text_column(batch.column("id")) if "id" in names else pa.nulls(batch.num_rows, pa.string())
     stored["id"] = given
-    if isinstance(type_, NodeType) and key_of(type_):
+    if key_of(type_):
         stored["id"] = ids_from_keys(type_, stored)
         if stored["id"].null_count or pc.any(pc.not_equal(stored["id"], given)).as_py():
             raise Unsure
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         for column, spellings in ENDS.items():
             found = [s for s in spellings if s in names]
             if len(found) != 1:

@@ -12,9 +12,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.load.read.kinds import bare, is_bytes, is_list, is_number, is_text
-from omnigraph.engine.load.read.types import Type
 from omnigraph.engine.write.violations import Violation
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.types import PropertyType, Scalar
@@ -23,9 +22,9 @@ ENDS: Final = {"src": ("from", "src"), "dst": ("to", "dst")}
 """How the ends of an edge are spelt in columns."""
 
 
-def column_violations(type_: Type, names: list[str], file: str | None) -> list[Violation]:
+def column_violations(type_: EntityType, names: list[str], file: str | None) -> list[Violation]:
     """What is wrong with the columns of a type, whatever is in them."""
-    known = {*type_.properties, "id"} | ({"from", "to", "src", "dst"} if isinstance(type_, EdgeType) else set())
+    known = {*type_.properties, "id"} | ({"from", "to", "src", "dst"} if type_.is_edge else set())
     found = []
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
@@ -41,7 +40,7 @@ def column_violations(type_: Type, names: list[str], file: str | None) -> list[V
         if not prop.type.nullable and name not in names:
             message = f"column `{name}` is missing, and {type_.name}.{name} must have a value"
             found.append(Violation("required", type_.name, message, name, file=file))
-    if isinstance(type_, EdgeType):
+    if type_.is_edge:
         for spellings in ENDS.values():
             if not any(s in names for s in spellings):
                 message = f"column `{spellings[0]}` is missing: it names one end of {type_.name}"
@@ -49,7 +48,7 @@ def column_violations(type_: Type, names: list[str], file: str | None) -> list[V
     return found
 
 
-def misfits(type_: Type, batch: pa.RecordBatch, file: str | None) -> Iterator[Violation]:
+def misfits(type_: EntityType, batch: pa.RecordBatch, file: str | None) -> Iterator[Violation]:
     """Columns of which no value can be one of their property. What has no values fits everything, and
     empty lists fit every list."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):

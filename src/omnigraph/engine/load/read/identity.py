@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.canonical_json import compact
-from omnigraph.catalog.catalog import NodeType, Property
+from omnigraph.catalog.catalog import EntityType, Property
 from omnigraph.catalog.keys import key_text
 from omnigraph.model.ids import IdSource
 from omnigraph.model.types import Scalar
@@ -33,7 +33,7 @@ _ULID_CHARS: Final = 26
 _ULID: Final = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
 
 
-def ids_from_keys(type_: NodeType, columns: dict[str, pa.Array]) -> pa.Array:
+def ids_from_keys(type_: EntityType, columns: dict[str, pa.Array]) -> pa.Array:
     """The id of each row. A row without all key values has none."""
     texts = [_texts(prop, columns[prop.name]) for prop in type_.key]
     if len(texts) == 1:

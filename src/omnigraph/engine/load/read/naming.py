@@ -21,8 +21,7 @@ from enum import Enum
 from typing import Final
 from urllib.parse import unquote
 
-from omnigraph.catalog.catalog import Catalog
-from omnigraph.engine.load.read.types import Type
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.storage.files.inputs import InputFile, partition
@@ -98,7 +97,7 @@ def _ending(name: str) -> Format | None:
 class Whose:
     """The type of the rows of a file, if its name or a folder says so, and what folders say of every row."""
 
-    type: Type | None
+    type: EntityType | None
     columns: Columns = ()
 
 
@@ -138,7 +137,7 @@ class Naming:
         if unused:
             raise UsageError(f"`types` names `{unused[0]}`, and no such file is loaded", hint="Check how it is spelt.")
 
-    def _of(self, path: str) -> Type | None:
+    def _of(self, path: str) -> EntityType | None:
         said = self.said(path)
         if said is not None:
             return self._said[said]
@@ -162,7 +161,7 @@ def column_of(folder: str) -> tuple[str, str | None] | None:
     return name, None if value == _NO_VALUE else value
 
 
-def type_named(name: str, catalog: Catalog) -> Type:
+def type_named(name: str, catalog: Catalog) -> EntityType:
     """A type by its name."""
     found = catalog.nodes.get(name) or catalog.edge(name)
     if found is None:

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.load.read.exact import Reader, check_rows
 from omnigraph.engine.load.read.fast import fast_rows
 from omnigraph.engine.load.read.lines import Chunk
-from omnigraph.engine.load.read.types import Parsed, Rows, Type, Types, label
+from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.limits import MAX_LINE_BYTES, MAX_LINE_SLOTS
 
@@ -65,7 +66,7 @@ def parse_chunk(chunk: Chunk, types: Types) -> Parsed:
 
 
 def _halved(
-    type_: Type, lines: _Lines, chosen: Numbers, types: Types, found: list[tuple[Numbers, pa.RecordBatch]]
+    type_: EntityType, lines: _Lines, chosen: Numbers, types: Types, found: list[tuple[Numbers, pa.RecordBatch]]
 ) -> list[Numbers]:
     """Parse what can be parsed at once; gives the lines that cannot."""
     batch = fast_rows(type_, lines.take(chosen), types, ascii_only=lines.ascii_only)
@@ -127,13 +128,13 @@ class _Lines:
             return self.array.slice(chosen[0], len(chosen))
         return self.array.take(pa.array(chosen))
 
-    def sorted_by_type(self, types: Types) -> tuple[list[tuple[Type, Numbers]], Numbers]:
+    def sorted_by_type(self, types: Types) -> tuple[list[tuple[EntityType, Numbers]], Numbers]:
         """Lines of each type, and lines that must be looked at singly."""
-        found: dict[str, tuple[Type, list[Numbers]]] = {}
+        found: dict[str, tuple[EntityType, list[Numbers]]] = {}
         rest, odd = [self.irregular], list[Numbers]()
         left = self.regular
 
-        def add(type_: Type, chosen: Numbers) -> None:
+        def add(type_: EntityType, chosen: Numbers) -> None:
             found.setdefault(label(type_), (type_, []))[1].append(chosen)
 
         for _ in range(_PREFIXES):
@@ -151,7 +152,7 @@ class _Lines:
             else:
                 add(type_, left[alike])
             left = left[~alike]
-        singly: dict[str, tuple[Type, list[int]]] = {}
+        singly: dict[str, tuple[EntityType, list[int]]] = {}
         for at in np.concatenate([*odd, left]).tolist():
             type_ = _peeked(types, self.array[at].as_py())
             if type_ is None:
@@ -164,7 +165,7 @@ class _Lines:
         return sorted_, np.concatenate(rest)
 
 
-def _named(types: Types, member: bytes, name: bytes) -> Type | None:
+def _named(types: Types, member: bytes, name: bytes) -> EntityType | None:
     try:
         text = name.decode()
     except UnicodeDecodeError:
@@ -172,7 +173,7 @@ def _named(types: Types, member: bytes, name: bytes) -> Type | None:
     return types.catalog.nodes.get(text) if member == b"type" else types.catalog.edge(text)
 
 
-def _peeked(types: Types, line: bytes) -> Type | None:
+def _peeked(types: Types, line: bytes) -> EntityType | None:
     try:
         seen = _PEEK.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

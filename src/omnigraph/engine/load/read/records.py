@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
-from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.load.read.columns import UNCERTAIN, from_cells, python_cells, python_rows
 from omnigraph.engine.load.read.content import Text
 from omnigraph.engine.load.read.exact import NotARecord, decode
@@ -32,7 +32,6 @@ from omnigraph.engine.load.read.headers import ENDS
 from omnigraph.engine.load.read.lines import Chunk, chunks
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import CELLS, Input
-from omnigraph.engine.load.read.types import Type
 
 Record = object
 """What JSON can hold: a record, or the text of a line that is none."""
@@ -50,7 +49,7 @@ def records_at(input_: Input, wanted: set[int]) -> dict[int, Record]:
     return dict(_of_lines(input_, wanted) if input_.format is Format.NDJSON else _of_cells(input_, wanted))
 
 
-def rows_at(type_: Type, batch: pa.RecordBatch, first: int, wanted: Iterable[int]) -> dict[int, Record]:
+def rows_at(type_: EntityType, batch: pa.RecordBatch, first: int, wanted: Iterable[int]) -> dict[int, Record]:
     """Some rows of columns, by their numbers."""
     mine = sorted({n for n in wanted if first <= n < first + batch.num_rows})
     return {n: record_of(type_, python_rows(batch.slice(n - first, 1))[0]) for n in mine}
@@ -63,10 +62,10 @@ def lines_at(chunk: Chunk, wanted: Iterable[int]) -> dict[int, Record]:
     return {n: _of_text(lines[n - chunk.first_line].decode(errors="replace").rstrip("\r")) for n in mine}
 
 
-def record_of(type_: Type, row: Mapping[Any, object]) -> Record:
+def record_of(type_: EntityType, row: Mapping[Any, object]) -> Record:
     """A row as a record."""
     data = {str(name): plain(value) for name, value in row.items()}
-    if not isinstance(type_, EdgeType):
+    if not type_.is_edge:
         return {"type": type_.name, "data": data}
     ends = [next((data.pop(spelt) for spelt in spellings if spelt in data), None) for spellings in ENDS.values()]
     return {"edge": type_.name, "from": ends[0], "to": ends[1], "data": data}

@@ -16,10 +16,9 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import Catalog
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.load.read.content import mismatch, peeked, require_packed
 from omnigraph.engine.load.read.naming import ENDINGS, PACKED, Columns, Form, Format, Naming, columns_within, form_of, type_named
-from omnigraph.engine.load.read.types import Type
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.storage.files.inputs import InputFile, files_at, is_remote, opened
 
@@ -48,7 +47,7 @@ class Input:
     """A path, or what holds the rows."""
     name: str | None = None
     """What to call it in a report."""
-    type: Type | None = None
+    type: EntityType | None = None
     size: int | None = None
     """In bytes, if that is known."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -169,7 +168,7 @@ class _Files:
         self._naming.require_used()
         return Found(self.inputs, tuple(self._skipped), tuple(self._folders))
 
-    def add(self, path: str, type_: Type | None = None) -> None:
+    def add(self, path: str, type_: EntityType | None = None) -> None:
         """What a path means. `type_`: the type of all its rows, if somebody said so."""
         files = files_at(path, self._options)
         alone = [f.path for f in files] == [path.removeprefix("file://")]
@@ -193,7 +192,7 @@ class _Files:
         if not count and (self._skip_unknown or not self._skipped):
             raise NotFound(f"nothing to load at {path}", hint=f"Files end in {_ENDINGS}.")
 
-    def _input(self, file: InputFile, where: str, type_: Type | None, alone: bool) -> Input | str:
+    def _input(self, file: InputFile, where: str, type_: EntityType | None, alone: bool) -> Input | str:
         """A file to read, or why it cannot be."""
         if file.problem is not None:
             return file.problem
@@ -229,7 +228,7 @@ class _Files:
             return Form(Format.IPC)
         return "has no ending that says what kind of file it is"
 
-    def add_type(self, type_: Type, content: Any) -> None:
+    def add_type(self, type_: EntityType, content: Any) -> None:
         """Rows of a type."""
         if isinstance(content, str | os.PathLike):
             self.add(os.fspath(content), type_)
@@ -266,7 +265,7 @@ def _is_series(content: object) -> bool:
     return type(content).__module__.partition(".")[0] == "pandas" and not hasattr(content, "columns")
 
 
-def _frame(type_: Type, content: Any) -> Input:
+def _frame(type_: EntityType, content: Any) -> Input:
     """A frame as Arrow has it: Arrow's own, or anything that speaks Arrow's interface (pandas and polars do)."""
     if isinstance(content, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         return Input(Format.ARROW, content, None, type_)

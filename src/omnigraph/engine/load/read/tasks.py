@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.load.read import compatible
 from omnigraph.engine.load.read.content import Text
 from omnigraph.engine.load.read.exact import Reader, check_rows
@@ -27,7 +28,7 @@ from omnigraph.engine.load.read.parse import parse_chunk
 from omnigraph.engine.load.read.quoting import QUOTING, Misquoted
 from omnigraph.engine.load.read.records import lines_at, plain, record_of, rows_at
 from omnigraph.engine.load.read.sources import CELLS, Input, arrow_batches
-from omnigraph.engine.load.read.types import Parsed, Type, Types, label
+from omnigraph.engine.load.read.types import Parsed, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
 from omnigraph.model.given import named
@@ -105,7 +106,7 @@ def column_tasks(
         first += batch.num_rows
 
 
-def _read_columns(type_: Type, batch: pa.RecordBatch, types: Types, file: str | None, first: int, text: bool) -> Parsed:
+def _read_columns(type_: EntityType, batch: pa.RecordBatch, types: Types, file: str | None, first: int, text: bool) -> Parsed:
     batch = batch if text else usual(batch)
     wrong = () if text else tuple(misfits(type_, batch, file))
     if wrong:  # no row can be right
@@ -133,7 +134,7 @@ def read_records(records: list[tuple[int, object]], types: Types, file: str | No
     return _checked(reader, dict(records), plain)
 
 
-def read_rows(rows: list[object], type_: Type, types: Types, first: int) -> Parsed:
+def read_rows(rows: list[object], type_: EntityType, types: Types, first: int) -> Parsed:
     """Mappings of properties, all of one type."""
     reader = Reader(types, None)
     for number, row in enumerate(rows, first):

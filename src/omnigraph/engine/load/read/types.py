@@ -9,36 +9,29 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import Catalog, EdgeType, NodeType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.shape import Unique
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.blobs.settling import External
 from omnigraph.engine.write.violations import Violation
 
-Type = NodeType | EdgeType
 
-
-def is_node(type_: Type) -> bool:
-    """Whether a type is a node type."""
-    return isinstance(type_, NodeType)
-
-
-def label(type_: Type) -> str:
+def label(type_: EntityType) -> str:
     """A name for a type that no other type of the graph has."""
-    return type_.name if isinstance(type_, NodeType) else f"edge {type_.name}"
+    return type_.name if type_.is_node else f"edge {type_.name}"
 
 
-def key_of(type_: Type) -> tuple[str, ...]:
+def key_of(type_: EntityType) -> tuple[str, ...]:
     """Names of the key properties, in the order of the id."""
-    return tuple(p.name for p in type_.key) if isinstance(type_, NodeType) else ()
+    return tuple(p.name for p in type_.key)
 
 
 @dataclass(frozen=True)
 class Rows:
     """Rows of one type, from one place, in their order there."""
 
-    type: Type
+    type: EntityType
     batch: pa.RecordBatch
     """The columns of the type. An id that is still to be made is null."""
     file: str | None
@@ -85,12 +78,12 @@ class Types:
     def __post_init__(self) -> None:
         found = {}
         for type_ in self.every():
-            implicit = ("id",) if is_node(type_) else ("id", "src", "dst")
+            implicit = type_.implicit
             unique = [c for constraint in type_.constraints if isinstance(constraint, Unique) for c in constraint.columns]
             found[label(type_)] = tuple(dict.fromkeys((*implicit, *unique)))
         object.__setattr__(self, "kept", found)
 
-    def every(self) -> list[Type]:
+    def every(self) -> list[EntityType]:
         """All of them."""
         return [*self.catalog.nodes.values(), *self.catalog.edges.values()]
 
@@ -99,7 +92,7 @@ class Types:
         """The columns of each type, by label."""
         return {label(t): columns_of(t) for t in self.every()}
 
-    def schema(self, type_: Type) -> pa.Schema:
+    def schema(self, type_: EntityType) -> pa.Schema:
         """The columns of a type."""
         return self.schemas[label(type_)]
 

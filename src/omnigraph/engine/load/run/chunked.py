@@ -13,13 +13,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.blobs.settling import Use
 from omnigraph.engine.load.check.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.check.precheck import require_columns
 from omnigraph.engine.load.check.questions import Ask
 from omnigraph.engine.load.read.chunks import Cut, Placed, Portion, Work, deltas_of, placed
 from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.load.read.types import Type, label
+from omnigraph.engine.load.read.types import label
 from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, require_entities, validate, without_repeats
 from omnigraph.engine.load.run.progress import Stage, Told
 from omnigraph.engine.load.run.quarantine import Sieve, require_few
@@ -170,7 +171,7 @@ def _marked(delta: Delta, work: Work, mark: Run) -> Delta:
     return delta if new is None else replace(delta, marks=marks_for(table, new, mark))
 
 
-def _declared(request: Request) -> list[Type]:
+def _declared(request: Request) -> list[EntityType]:
     return [i.type for i in request.inputs if i.type is not None]
 
 

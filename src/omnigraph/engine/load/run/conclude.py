@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.load.read.collected import Mode, duplicates, kept
 from omnigraph.engine.load.read.files import csv_report, is_of_file
 from omnigraph.engine.load.read.sources import CELLS, Input
@@ -13,7 +12,6 @@ from omnigraph.engine.load.read.types import Types, label
 from omnigraph.engine.load.run.progress import Stage, Told
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.commit import Intent, SetRules, commit
@@ -77,7 +75,7 @@ def without_repeats(delta: Delta, mode: Mode, reading: Reading, view: View, type
     assert delta.written is not None
     if reading.violations:
         return later
-    state, table = view.snapshot.tables[delta.key], stored_of(view, delta.type).table
+    state, table = view.snapshot.tables[delta.key], view.stored(delta.type).table
     return replace(later, written=written_without(table, state, delta.written, last, types.schema(delta.type)))
 
 
@@ -138,8 +136,8 @@ def publish(
         request.from_,
         request.creates_branch,
         request.mode,
-        {d.type.name: _count(d) for d in changes if isinstance(d.type, NodeType)},
-        {d.type.name: _count(d) for d in changes if isinstance(d.type, EdgeType)},
+        {d.type.name: _count(d) for d in changes if d.type.is_node},
+        {d.type.name: _count(d) for d in changes if d.type.is_edge},
         made,
         request.actor,
         told.seconds,

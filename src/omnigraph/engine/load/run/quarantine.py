@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.export.lines import lines
 from omnigraph.engine.load.read.chunks import Placed, Work, deltas_of, seen_rows
@@ -30,7 +30,7 @@ from omnigraph.engine.load.read.collected import Places, duplicates, kept
 from omnigraph.engine.load.read.files import is_of_file
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.records import Record, can_be_read_again, records_at, to_line
-from omnigraph.engine.load.read.types import Type, label
+from omnigraph.engine.load.read.types import label
 from omnigraph.engine.load.run.conclude import in_order_of
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.snapshot.view import View
@@ -129,7 +129,7 @@ class Sieve:
                 if isinstance(places, Places):
                     self._good[name][places.rows_at(file, np.array(wrong))] = False
 
-    def _drop_edges(self, edge: EdgeType, violation: Violation) -> None:
+    def _drop_edges(self, edge: EntityType, violation: Violation) -> None:
         """The last edges of a source that has too many; all of one that has too few."""
         name = label(edge)
         mine = to_mask(pc.equal(self._deltas[name].column("src"), violation.entity))
@@ -160,7 +160,7 @@ class Sieve:
             LeftOut(file, line, tuple(found), records.get((file, line, name))) for (file, line, name), found in by_key.items()
         ]
 
-    def _key(self, file: str | None, line: int | None, type_: Type | str | None) -> Key:
+    def _key(self, file: str | None, line: int | None, type_: EntityType | str | None) -> Key:
         """What tells a record from all others: where it stands, and in frames, whose rows have numbers of their own, its type."""
         alone = file is not None or any(i.format is Format.RECORDS for i in self._request.inputs)
         return file, line, "" if alone or type_ is None else type_ if isinstance(type_, str) else type_.name

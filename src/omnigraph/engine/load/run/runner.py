@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from omnigraph.catalog.catalog import EdgeType
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.blobs.settling import Settling
 from omnigraph.engine.load.check.precheck import require_columns
 from omnigraph.engine.load.read.chunks import Cut, Portion, Work, cuts_of, read_portion
@@ -27,7 +27,7 @@ from omnigraph.engine.load.read.collected import Collected, follow
 from omnigraph.engine.load.read.identity import with_ids
 from omnigraph.engine.load.read.references import settled
 from omnigraph.engine.load.read.tasks import Task, tasks_of
-from omnigraph.engine.load.read.types import Parsed, Rows, Type, Types, label
+from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.load.read.writers import Writer
 from omnigraph.engine.load.run.chunked import run_portioned
 from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, validate, without_repeats
@@ -35,7 +35,6 @@ from omnigraph.engine.load.run.progress import Stage, Told
 from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.load.run.runners import Runner, runner_of
-from omnigraph.engine.snapshot.committed import stored_of
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.validate import set_violations
@@ -152,7 +151,7 @@ class _Loading:
             self.abandon()
         for rows in parsed.rows:
             self.reading.rows += rows.count
-            if self._lenient and isinstance(rows.type, EdgeType):
+            if self._lenient and rows.type.is_edge:
                 self._held.append(rows)
             else:
                 self._keep(rows)
@@ -165,18 +164,18 @@ class _Loading:
         name = label(rows.type)
         writer = self._writers.get(name)
         if writer is None:
-            table = stored_of(self._view, rows.type).table
+            table = self._view.stored(rows.type).table
             writer = self._writers[name] = Writer(table, self._types.schema(rows.type))
         writer.put(batch)
 
-    def _of(self, type_: Type) -> Collected:
+    def _of(self, type_: EntityType) -> Collected:
         name = label(type_)
         return self._collected.setdefault(name, Collected(type_, self._types.kept[name]))
 
     def _followed(self, rows: Rows) -> Rows:
         """Edges whose ends are spelt as an older writer spelt ids."""
         type_ = rows.type
-        assert isinstance(type_, EdgeType)
+        assert type_.is_edge
         batch = rows.batch
         for column, node in (("src", type_.source), ("dst", type_.target)):
             renamed = self._renamed.get(node)

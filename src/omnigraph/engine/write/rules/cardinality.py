@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType
 from omnigraph.engine.arrays.chunked import NO_IDS, among, together, whole
 from omnigraph.engine.arrays.hashing import none_occurs_more_often
-from omnigraph.engine.snapshot.committed import rows_where, stored_of
+from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules.endpoints import removed_nodes
@@ -25,12 +24,12 @@ from omnigraph.engine.write.violations import Violation
 def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
     """Every source with too few or too many edges."""
     edge = delta.type
-    assert isinstance(edge, EdgeType)
+    assert edge.is_edge
     if edge.minimum == 0 and edge.maximum is None:
         return
     sources = [delta.rows["src"]]
     others = NO_IDS
-    if not delta.replaces_all and stored_of(view, edge).rows:
+    if not delta.replaces_all and view.stored(edge).rows:
         touched = pc.unique(sources[0])
         if not delta.fresh or len(delta.removed):
             before = rows_where(view, edge, "id", delta.touched, ["id", "src"])

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType
 from omnigraph.engine.arrays.chunked import among, together, whole
-from omnigraph.engine.snapshot.committed import existing, rows_where, stored_of
+from omnigraph.engine.snapshot.committed import existing, rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.violations import Violation
@@ -20,7 +19,7 @@ def check_new_edges(
     delta: Delta, changes: ChangeSet, view: View, columns: tuple[str, ...] = ("src", "dst")
 ) -> Iterator[Violation]:
     """Every edge of the change whose source or target does not exist afterwards; of one end only, if others ask for the other."""
-    assert isinstance(delta.type, EdgeType)
+    assert delta.type.is_edge
     if not delta.rows.num_rows:
         return
     ends = [e for e in (("source", "src", delta.type.source), ("target", "dst", delta.type.target)) if e[1] in columns]
@@ -56,18 +55,18 @@ def _missing_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.Chunk
 
 def removed_nodes(delta: Delta, view: View) -> pa.Array:
     """Ids of nodes that the change takes away."""
-    assert isinstance(delta.type, NodeType)
+    assert delta.type.is_node
     if not delta.replaces_all:
         return delta.removed
     if delta.gone is not None:
         return delta.gone
-    before = whole(stored_of(view, delta.type).table.read(["id"])["id"])
+    before = whole(view.stored(delta.type).table.read(["id"])["id"])
     return before.filter(pa.array(~among(before, delta.ids)))
 
 
 def check_left_behind(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
     """Every committed edge that would lose an end."""
-    assert isinstance(delta.type, NodeType)
+    assert delta.type.is_node
     gone = removed_nodes(delta, view)
     if not len(gone):
         return

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import NodeType
 from omnigraph.catalog.shape import Unique
 from omnigraph.engine.arrays.chunked import among, plain, whole
 from omnigraph.engine.arrays.column import Mask, Vec
@@ -30,7 +29,7 @@ _DENSE = 4
 
 def groups_of(delta: Delta) -> list[tuple[str, ...]]:
     """The unique groups of a type, less the key: the id takes care of that one."""
-    key = delta.type.key_names if isinstance(delta.type, NodeType) else frozenset[str]()
+    key = delta.type.key_names
     found = [c.columns for c in delta.type.constraints if isinstance(c, Unique) and frozenset(c.columns) != key]
     many = {name for name, prop in delta.type.properties.items() if prop.type.is_list or prop.type.is_vector}
     if any(not many.isdisjoint(group) for group in found):

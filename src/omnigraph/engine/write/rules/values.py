@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EdgeType, NodeType, Property
+from omnigraph.catalog.catalog import EntityType, Property
 from omnigraph.catalog.keepable import void
 from omnigraph.catalog.logical import Comparator
 from omnigraph.catalog.shape import Check, Range
@@ -93,7 +93,7 @@ def _pattern(delta: Delta, name: str, pattern: str) -> Iterator[Violation]:
     yield from _each(delta, "check", name, values, bad, lambda v: f"is {v!r}, which does not match {pattern}")
 
 
-def refuse_void(type_: NodeType | EdgeType) -> None:
+def refuse_void(type_: EntityType) -> None:
     """Raise if a type has a constraint that nothing can be held against."""
     from omnigraph.catalog.migration.render import constraint_text
 
