@@ -22,6 +22,7 @@ from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.arrays.ordering import order, order_by, sort_key
 from omnigraph.engine.execution.evaluate import Scope, vector
 from omnigraph.engine.execution.frame import Frame, concat
+from omnigraph.engine.execution.operators import counts
 from omnigraph.engine.execution.operators.aggregate import aggregate
 from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
@@ -152,7 +153,7 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
         return
     for frame in frames:
         if frame.weight is not None:
-            run.budget.hold(int(frame.weight.sum()) * 8 * (len(frame.columns) + 1), "returning rows")
+            run.budget.hold(counts.total(frame.weight) * 8 * (len(frame.columns) + 1), "returning rows")
             frame = Frame(frame.rows, frame.columns).take(np.repeat(np.arange(frame.rows), frame.weight))
         if skip:
             skipped = min(skip, frame.rows)

@@ -9,6 +9,8 @@ from omnigraph.engine.snapshot.view import View
 _EQUALITY = 0.01
 _RANGE = 0.33
 _TEXT = 0.05
+_MANY = 1e300
+"""More rows than this are not told apart."""
 
 
 def estimates(steps: tuple[st.Step, ...], view: View, rows: float = 1.0) -> dict[int, float]:
@@ -25,17 +27,14 @@ def _after(step: st.Step, rows: float, view: View, found: dict[int, float]) -> f
         case st.Scan(_, types, conditions):
             nodes = sum(view.nodes(t).count for t in types) * selectivity(conditions)
             caps = [r.best for r in step.rankings if r.best is not None]
-            return rows * (min(nodes, min(caps)) if caps else nodes)
+            return min(rows * (min(nodes, min(caps)) if caps else nodes), _MANY)
         case st.Lookup():
             return rows
         case st.Reach(_, _, hop, conditions):
             nodes = view.nodes(hop.target_type).count
             return min(rows * degree(hop, view), nodes) * selectivity(conditions)
         case st.Expand(_, _, hop, conditions):
-            reached = 0.0
-            for length in range(hop.minimum, hop.maximum + 1):
-                reached += degree(hop, view) ** length
-            return rows * min(reached, view.nodes(hop.target_type).count) * selectivity(conditions)
+            return min(rows * _reached(hop, view), _MANY) * selectivity(conditions)
         case st.Close(_, _, hop):
             return rows * min(1.0, degree(hop, view) / max(1, view.nodes(hop.target_type).count))
         case st.Filter(condition):
@@ -49,9 +48,22 @@ def _after(step: st.Step, rows: float, view: View, found: dict[int, float]) -> f
             found.update(estimates(inner, view, rows))
             return max(rows, found[id(inner[-1])] if inner else rows)
         case st.EdgeScan(_, _, hop):
-            return rows * view.edges(hop.edge).count
+            return min(rows * view.edges(hop.edge).count, _MANY)
         case st.Merge() | st.CountWalks() | st.Start():
             return rows
+
+
+def _reached(hop: st.Hop, view: View) -> float:
+    """Nodes that walks of a hop lead to from one node, on average."""
+    nodes = view.nodes(hop.target_type).count
+    neighbours = degree(hop, view)
+    walks, reached = 1.0, 0.0
+    for length in range(1, hop.maximum + 1):
+        walks *= neighbours
+        reached += walks if length >= hop.minimum else 0.0
+        if walks == 0.0 or min(walks, reached) >= nodes:
+            break
+    return min(reached, nodes)
 
 
 def degree(hop: st.Hop, view: View) -> float:

@@ -21,7 +21,8 @@ from omnigraph.engine.arrays.numbering import distinct_count, each_once
 from omnigraph.engine.arrays.ordering import sort_key
 from omnigraph.engine.execution.evaluate import Scope, vector
 from omnigraph.engine.execution.frame import Frame, concat
-from omnigraph.engine.execution.operators.sums import exact_sums, sums_of, whole_sums
+from omnigraph.engine.execution.operators import counts
+from omnigraph.engine.execution.operators.sums import exact_sums, float_sums, means, scaled_back, sums_of, whole_sums
 from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import Binding, NodeBinding
@@ -146,8 +147,8 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
             return [_distinct_by_group(group[there], column[there], groups.count)]
         if len(column) and column.min() < 0:
             there = column >= 0
-            return [sums_of(group[there], None if weight is None else weight[there], groups.count)]
-        return [sums_of(group, weight, groups.count)]
+            return [counts.by_group(group[there], None if weight is None else weight[there], groups.count)]
+        return [counts.by_group(group, weight, groups.count)]
     vec = vector(wanted.argument, scope)
     valid = vec.is_valid()
     if not valid.all():
@@ -160,15 +161,11 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
         weight = None
     match wanted.function:
         case Fn.COUNT:
-            return [sums_of(group, weight, groups.count)]
+            return [counts.by_group(group, weight, groups.count)]
         case Fn.SUM | Fn.AVG:
             assert vec.plain is not None
-            if vec.plain.dtype.kind in "iu":
-                return [*exact_sums(vec.plain, group, weight, groups.count), sums_of(group, weight, groups.count)]
-            values = vec.plain.astype(np.float64, copy=False)
-            if weight is not None:
-                values = values * weight
-            return [np.bincount(group, weights=values, minlength=groups.count), sums_of(group, weight, groups.count)]
+            summed = exact_sums if vec.plain.dtype.kind in "iu" else float_sums
+            return [*summed(vec.plain, group, weight, groups.count), counts.by_group(group, weight, groups.count)]
         case Fn.MIN | Fn.MAX:
             return [_extreme(vec, group, groups.count, largest=wanted.function is Fn.MAX)]
 
@@ -215,6 +212,8 @@ def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
                 values = np.concatenate([v for v in pieces if isinstance(v, np.ndarray)])
                 if values.dtype.kind == "f":
                     state.append(np.bincount(groups.group, weights=values, minlength=groups.count))
+                elif part == len(partials[0].states[place]) - 1:  # how many there are
+                    state.append(counts.by_group(groups.group, values, groups.count))
                 else:
                     state.append(sums_of(groups.group, values, groups.count))
         states.append(state)
@@ -224,18 +223,15 @@ def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
 
 def _final(wanted: lg.Aggregated, state: list[Array | Vec]) -> Vec:
     match wanted.function, state:
-        case Fn.COUNT, [np.ndarray() as counts]:
-            return Vec(pa.int64(), counts.astype(np.int64))
-        case Fn.SUM, [np.ndarray() as high, np.ndarray() as low, np.ndarray() as counts]:
-            total = whole_sums(wanted, high, low)
-            return Vec(arrow_type(wanted.type), total, None if (counts > 0).all() else counts > 0)
-        case Fn.AVG, [np.ndarray() as high, np.ndarray() as low, np.ndarray() as counts]:
-            mean = (high * 2.0**32 + low) / np.maximum(counts, 1)
-            return Vec(pa.float64(), mean, None if (counts > 0).all() else counts > 0)
-        case Fn.SUM, [np.ndarray() as sums, np.ndarray() as counts]:
-            return Vec(pa.float64(), sums, None if (counts > 0).all() else counts > 0)
-        case Fn.AVG, [np.ndarray() as sums, np.ndarray() as counts]:
-            return Vec(pa.float64(), sums / np.maximum(counts, 1), None if (counts > 0).all() else counts > 0)
+        case Fn.COUNT, [np.ndarray() as rows]:
+            return Vec(pa.int64(), counts.told(rows))
+        case Fn.SUM | Fn.AVG, [np.ndarray() as first, np.ndarray() as second, np.ndarray() as rows]:
+            there = None if (rows > 0).all() else rows > 0
+            if wanted.function is Fn.AVG:
+                return Vec(pa.float64(), means(first, second, counts.told(rows)), there)
+            if first.dtype.kind == "f":
+                return Vec(pa.float64(), scaled_back(first, second), there)
+            return Vec(arrow_type(wanted.type), whole_sums(wanted, first, second), there)
         case _, [Vec() as vec]:
             return vec
         case _:

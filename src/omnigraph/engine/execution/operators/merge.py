@@ -13,6 +13,7 @@ import numpy as np
 
 from omnigraph.engine.arrays.column import Array
 from omnigraph.engine.execution.frame import Frame, concat
+from omnigraph.engine.execution.operators import counts
 from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
 
@@ -70,7 +71,7 @@ def merge_frame(frame: Frame) -> Frame:
         changes[1:] |= column[1:] != column[:-1]
     starts = np.flatnonzero(changes)
     weight = np.ones(frame.rows, np.int64) if frame.weight is None else frame.weight[order]
-    total = np.add.reduceat(weight, starts) if len(starts) else weight
+    total = counts.by_run(weight, starts)
     first = order[starts]
     return Frame(len(starts), {name: frame.columns[name][first] for name in names}, total)
 
@@ -98,7 +99,7 @@ def _merge_packed(frame: Frame, key: Array, ranges: list[int]) -> Frame:
     if order is None or frame.weight is None:
         total = np.diff(starts, append=len(ordered))
     else:
-        total = np.add.reduceat(frame.weight[order], starts) if len(starts) else frame.weight
+        total = counts.by_run(frame.weight[order], starts)
     left = ordered[starts]
     columns: dict[str, Array] = {}
     for name, size in zip(reversed(frame.columns), reversed(ranges), strict=True):
@@ -114,20 +115,16 @@ def merge_numbers(column: Array, weight: Array | None) -> tuple[Array, Array]:
     top = int(column.max()) + 1 if len(column) else 0
     if len(column) and top <= _DENSE * len(column) and column.min() >= 0:
         if weight is None:
-            counts = np.bincount(column, minlength=top)
+            found = np.bincount(column, minlength=top)
         else:
-            counts = np.bincount(column, weights=weight, minlength=top)
-            if counts.max() < 1 << 53:
-                counts = counts.astype(np.int64)
-            else:
-                counts = np.zeros(top, np.int64)
-                np.add.at(counts, column, weight)
-        values = np.flatnonzero(counts)
-        return values, counts[values]
+            found = np.bincount(column, weights=weight, minlength=top)
+            found = found.astype(np.int64) if found.max() < 1 << 53 else counts.by_group(column, weight, top)
+        values = np.flatnonzero(found)
+        return values, found[values]
     if weight is None:
-        values, counts = np.unique(column, return_counts=True)
-        return values, counts
+        values, found = np.unique(column, return_counts=True)
+        return values, found
     order = np.argsort(column, kind="stable")
     ordered = column[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else order
-    return ordered[starts], np.add.reduceat(weight[order], starts) if len(starts) else weight
+    return ordered[starts], counts.by_run(weight[order], starts)
