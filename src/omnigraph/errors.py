@@ -197,7 +197,7 @@ class UsageError(InputError):
     """Arguments that do not fit together."""
 
     code = "usage"
-    default_hint = "See `--help`."
+    default_hint = "help() of what was called says what it takes."
 
 
 class ScopeError(InputError):
@@ -221,7 +221,7 @@ class WouldEmpty(InputError):
     """
 
     code = "would_empty"
-    default_hint = "Nothing was done. If it is meant, say so: allow_empty=True, --allow-empty."
+    default_hint = "Nothing was done. If it is meant, say so: allow_empty=True."
 
     def __init__(self, message: str, *, types: Mapping[str, int] | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -25,10 +25,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from itertools import pairwise
 from typing import Final
 
 from omnigraph.model.blobs import BASE64, managed, reference
-from omnigraph.model.given import Day, Instant, Kind, kind_of, named, plain
+from omnigraph.model.given import Day, Instant, Kind, Spelt, kind_of, named, plain, tangled
 from omnigraph.model.times import (
     DAY_MS,
     date_days,
@@ -112,14 +113,15 @@ _ARROW_NAMES: Final = {Scalar.I32: "Int32", Scalar.I64: "Int64", Scalar.U32: "UI
 _DIGITS_TEXT = re.compile(r"[+-]?[0-9]+\Z")
 _NUMBER_TEXT_FORM = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _LONGEST_DIGITS: Final = 400
-_ROUND_HINT: Final = 'lossy="round" takes the nearest'
 
 
 class Misfit(Exception):
     """A value that a property cannot hold, said so that it follows `property x`. `rule` names the rule it breaks."""
 
-    def __init__(self, message: str, rule: str = "type", *, always: bool = False) -> None:
+    def __init__(self, message: str, rule: str = "type", *, always: bool = False, remedy: str = "") -> None:
         super().__init__(message)
+        self.remedy = remedy
+        """What a load could be told to do about it, to be added where that can be said."""
         self.rule = rule
         self.always = always
         """Also in the compatible dialect, where other misfits count as null."""
@@ -209,8 +211,9 @@ def _scalar(type_: PropertyType, value: object, door: Door, *, lossy: bool) -> o
     try:
         return _days(value, lossy=lossy) if scalar is Scalar.DATE else _milliseconds(value, lossy=lossy)
     except ValueError as error:
-        hint = ' (lossy="round" cuts it off)' if "a time of day" in str(error) or "finer" in str(error) else ""
-        raise Misfit(f"does not fit: {error}{hint}", always=True) from None
+        too_fine = "a time of day" in str(error) or "finer" in str(error)
+        remedy = ' (lossy="round" cuts it off)' if too_fine else ""
+        raise Misfit(f"does not fit: {error}", always=True, remedy=remedy) from None
 
 
 def text(value: str) -> str:
@@ -271,16 +274,16 @@ def _number(type_: PropertyType, value: object, door: Door, *, lossy: bool) -> f
     if isinstance(value, str):
         if not _NUMBER_TEXT_FORM.match(value):
             raise Misfit(f"is `{shortened(value)}`, not {type_}")
-        whole = digits(value)
-        value = float(value) if whole is None else whole
-    if isinstance(value, Decimal) and _is_whole(value):
+        value = digits(value) or Spelt(value)  # a zero may have a sign
+    if isinstance(value, Decimal) and value and _is_whole(value):
         value = int(value)
     assert isinstance(value, int | float | Decimal)
     number = nearest(scalar, value)
     exact = isinstance(value, int) if scalar is Scalar.F64 else door is Door.COLUMNS and not isinstance(value, Decimal)
     if exact and number != value and not lossy:
         wide = "" if isinstance(value, int) else " a double"
-        raise Misfit(f"is {shortened(value)},{wide} which {scalar.value} cannot hold exactly: {_ROUND_HINT}, {number!r}")
+        remedy = f': lossy="round" takes the nearest, {number!r}'
+        raise Misfit(f"is {shortened(value)},{wide} which {scalar.value} cannot hold exactly", remedy=remedy)
     return number
 
 
@@ -289,7 +292,7 @@ def nearest(scalar: Scalar, value: int | float | Decimal) -> float:
     try:
         number = float(value)
         if scalar is not Scalar.F64 and math.isfinite(number):
-            number = struct.unpack("<f", struct.pack("<f", number))[0]
+            number = _single(number, value)
     except (OverflowError, ValueError):  # too large; a signalling NaN
         number = math.inf
     if not math.isfinite(number):
@@ -297,6 +300,35 @@ def nearest(scalar: Scalar, value: int | float | Decimal) -> float:
         name = "F64" if scalar is Scalar.F64 else "F32"
         raise Misfit(f"is {shortened(value)}, which is not a finite number of {name}{nan}", always=True)
     return number
+
+
+def _single(number: float, given: int | float | Decimal) -> float:
+    """The F32 nearest to what was given, of which `number` is the nearest double. If that lies exactly between two F32, what was
+    given may still be nearer to one of them: rounding twice would not see it."""
+    if is_halfway(number):
+        exact = Decimal(given.text) if isinstance(given, Spelt) else given
+        if exact != number:
+            number = math.nextafter(number, math.inf if exact > number else -math.inf)
+    return _to_f32(number)
+
+
+def _to_f32(number: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", number))[0]  # type: ignore[no-any-return]
+
+
+def is_halfway(number: float) -> bool:
+    """Whether a double lies exactly between two neighbours of F32, infinity among them."""
+    size = abs(number)
+    if size >= _F32_END:
+        return size == _F32_END
+    bits: int = struct.unpack("<i", struct.pack("<f", size))[0]
+    near = [struct.unpack("<f", struct.pack("<i", n))[0] for n in (bits - 1, bits, bits + 1) if 0 <= n < _F32_INFINITY]
+    return any((low + high) / 2 == size for low, high in pairwise(near))
+
+
+_F32_END: Final = float.fromhex("0x1.ffffffp127")
+"""Between the largest F32 and the next one, were there one."""
+_F32_INFINITY: Final = 0x7F80_0000
 
 
 def _vector(type_: PropertyType, value: object) -> list[float]:
@@ -369,7 +401,8 @@ def blob(value: object) -> bytes:
 def shown(value: object) -> object:
     """A given value for a report: as JSON has it, and cut if it is long, whatever it does when it is shown."""
     try:
-        return _shown(value)
+        why = tangled(value)
+        return _shown(value) if why is None else f"{named(value)} that {why}"
     except Exception:  # something in it fails, or is a number of more digits than Python writes
         return shortened(value)
 

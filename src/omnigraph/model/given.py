@@ -8,13 +8,14 @@ year 9999, and know nothing finer than microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
+from omnigraph.model.limits import MAX_NESTING, MAX_RECORD_LISTS
 from omnigraph.model.times import date_text, datetime_text
 
 
@@ -40,6 +41,20 @@ class Day:
 
     def __str__(self) -> str:
         return date_text(self.days)
+
+
+class Spelt(float):
+    """A float with the digits it was made of, which may say more than it can."""
+
+    def __new__(cls, text: str) -> Spelt:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
+
+    def __reduce__(self) -> tuple[type[Spelt], tuple[str]]:
+        return Spelt, (self.text,)
 
 
 class Kind(Enum):
@@ -135,13 +150,56 @@ def _numpy_moment(value: Any) -> object:
     return Instant(count * _NANOSECONDS[unit]) if unit in _NANOSECONDS else value
 
 
+def tangled(value: object) -> str | None:
+    """Why nobody should go down into a value: it is nested too deeply (a list may hold itself), or holds too many lists.
+
+    Level by level, each list once, however often and by whichever way it is reached: whoever calls itself for what is inside, or
+    shows the value, would run out of stack or of time.
+    """
+    level = {} if type(value) in _SINGLE else {id(value): (value, 1)}
+    count = 0
+    for _ in range(MAX_NESTING):
+        below: dict[int, tuple[object, int]] = {}
+        for item, times in level.values():
+            inside = _within(item)
+            if inside is None:
+                continue
+            count += times
+            for child in inside:
+                if type(child) not in _SINGLE:
+                    _, before = below.get(id(child), (child, 0))
+                    below[id(child)] = (child, before + times)
+        if count > MAX_RECORD_LISTS:
+            return f"holds more than {MAX_RECORD_LISTS:,} lists and objects"
+        level = below
+        if not level:
+            return None
+    deeper = any(_within(item) is not None for item, _ in level.values())
+    return f"is nested more than {MAX_NESTING} deep" if deeper else None
+
+
+_SINGLE: Final = frozenset(_KINDS) - {list, dict}
+
+
+def _within(value: object) -> Iterable[object] | None:
+    """What a value holds, if it holds values."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    if isinstance(value, Mapping):
+        return value.values()
+    if getattr(getattr(value, "dtype", None), "kind", "") == "O" and hasattr(value, "tolist"):
+        found = value.tolist()
+        return found if isinstance(found, list) else [found]
+    return None
+
+
 def named(value: object) -> str:
     """What a value is, in words."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, tuple):
         return "a list"
-    if isinstance(value, float) and type(value) is float:
+    if type(value) in (float, Spelt):
         return "a number with a fraction or exponent"
     kind = kind_of(value)
     return type(value).__name__ if kind is Kind.OTHER else "a string" if kind is Kind.TEXT else kind.value

@@ -8,7 +8,7 @@ MAX_SOURCE_CHARS: Final = 4_194_304
 """Longest `.pg` or `.gq` text, in characters."""
 
 MAX_NESTING: Final = 64
-"""Deepest nesting of blocks, parentheses, lists and function calls in a text."""
+"""Deepest nesting of blocks, parentheses, lists and function calls in a text, and of lists and objects in a given value."""
 
 MAX_CLAUSES: Final = 400
 """Most clauses of a query, those inside its blocks included."""
@@ -67,11 +67,11 @@ MAX_EXTERNAL_BYTES: Final = 32 << 20
 MAX_EXTERNAL_PROBES: Final = 8
 """Objects outside the graph that a process looks for at a time."""
 
-MAX_LINE_BYTES: Final = 32 << 20
-"""Longest line of a file to load, in bytes."""
+MAX_LINE_BYTES: Final = 256 << 20
+"""Largest entity, as the line of JSON that an export makes of it, and longest line of a file to load, in bytes."""
 
-MAX_LINE_SLOTS: Final = 131_072
-"""Most brackets, braces, commas and colons outside strings in a line of a file to load."""
+MAX_RECORD_LISTS: Final = 131_072
+"""Most lists and objects in a record to load; what else is in them counts towards its bytes alone."""
 
 MAX_VIOLATIONS: Final = 100_000
 """Most violations listed for one load; reading stops when there are more."""

@@ -122,7 +122,7 @@ def test_edges_to_nodes_that_were_refused_are_not_reported_too(tmp_path: Path) -
         ('{"type": "Thing", "data": {"name": "x", "f64": NaN}}', "json"),
         ('{"type": "Thing", "data": {"name": "\\ud800"}}', "type"),
         ('{"type": "Thing", "data": {"name": "x", "numbers": ' + "[" * 5000 + "]" * 5000 + "}}", "json"),
-        ('{"type": "Thing", "data": {"name": "x", "numbers": [' + "1," * 131_072 + "1]}}", "limit"),
+        ('{"type": "Thing", "data": {"name": "x", "numbers": [' + "[]," * 131_072 + "1]}}", "limit"),
         (f'{{"type": "Thing", "data": {{"name": "x", "blob": "{BASE64}a"}}}}', "type"),
         ('{"type": "Thing", "data": {"name": "x", "i32": ' + "9" * 5000 + "}}", "type"),
     ],

@@ -17,7 +17,7 @@ from tests.engine.load.loading import EVERYTHING, graph, refused
 
 from omnigraph.catalog.keys import entity_id
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.read.exact import plain_array, slots
+from omnigraph.engine.load.read.exact import NotARecord, decode_line, plain_array
 from omnigraph.engine.load.read.identity import fresh_ids, ids_from_keys
 from omnigraph.engine.load.read.lines import chunks
 from omnigraph.language import Source
@@ -47,8 +47,13 @@ def test_lines_that_are_too_long_are_left_out_and_named() -> None:
     assert [n for c in found for n in c.too_long] == [2, 4]
 
 
-def test_structure_is_counted_outside_strings() -> None:
-    assert slots(rb'{"a,\"[b":[1,2],"c":{}}') == 10
+def test_lists_are_counted_outside_strings_and_what_is_in_them_is_not() -> None:
+    text = b'{"a":"' + rb"[\"{" * 100_000 + b'","b":[' + b"1," * 200_000 + b"1]}"
+    found = decode_line(text)
+    assert isinstance(found, dict)
+    assert len(found["b"]) == 200_001
+    with pytest.raises(NotARecord, match="more than 131,072 lists and objects"):
+        decode_line(b'{"a":[' + b"[]," * 131_072 + b"[]]}")
 
 
 class Counting:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import click
 
 from omnigraph.errors import GraphError, LanguageError, Located, exit_code
 from omnigraph.model.printable import printable
+from omnigraph.surfaces.cli.wording import on_the_command_line
 
 _OURS: Final = f"\x1b{secrets.token_hex(8)}"
 """How a style of ours begins until it is shown. Nothing that is stored can know it."""
@@ -95,21 +95,18 @@ HINTS = {
 def advice(error: GraphError) -> str:
     """What to do next."""
     if error.hint == type(error).default_hint:
-        return HINTS.get(error.code, error.hint)
-    return _SPELLINGS.sub(lambda found: _AS_FLAGS[found[0]], error.hint)
+        return HINTS.get(error.code) or on_the_command_line(error.hint)
+    return on_the_command_line(error.hint)
 
 
-_AS_FLAGS = {
-    "Pass name=…": "Give NAME",
-    "dry_run": "--dry-run",
-    "from_": "--from",
-    "g.commits()": "`omnigraph commit list`",
-    'types={"': '--type {"',
-    "Use mutate": "Use `omnigraph mutate`",
-    "Use query": "Use `omnigraph query`",
-    "Create one with init": "Create one with `omnigraph init`",
-}
-_SPELLINGS = re.compile("|".join(map(re.escape, _AS_FLAGS)))
+def _as_data(error: GraphError) -> dict[str, object]:
+    data = {**error.to_dict(), "error": on_the_command_line(error.message)}
+    if error.hint:
+        data["hint"] = advice(error)
+    listed = data.get("violations")
+    for violation in listed if isinstance(listed, list) else ():
+        violation["message"] = on_the_command_line(violation["message"])
+    return data
 
 
 def _counted(error: LanguageError) -> str:
@@ -121,13 +118,13 @@ def _counted(error: LanguageError) -> str:
 def fail(error: GraphError, *, as_json: bool) -> int:
     """Tell an error and give the exit code that goes with it."""
     if as_json:
-        print_json(error.to_dict())
+        print_json(_as_data(error))
     elif isinstance(error, LanguageError):
         for diagnostic in error.diagnostics:
             tell_diagnostic(diagnostic)
         say(f"Error: {_counted(error)}", err=True)
     else:
-        say(f"Error: {_SPELLINGS.sub(lambda found: _AS_FLAGS[found[0]], error.message)}", err=True)
+        say(f"Error: {on_the_command_line(error.message)}", err=True)
         if advice(error):
             say(f"  {advice(error)}", err=True)
     return exit_code(error)

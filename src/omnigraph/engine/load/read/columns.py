@@ -55,6 +55,7 @@ one, and either takes them or says what is wrong with each."""
 def from_json(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Array:
     """A column as it is stored, from what JSON has: F32 takes the nearest."""
     if type_.is_vector:
+        _require_no_halves(column.flatten())
         return _vectors(type_, column)
     if type_.is_list:
         return _lists(type_, column, lambda flat: _json_elements(type_, flat, lossy=lossy))
@@ -63,13 +64,30 @@ def from_json(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Array
 
 def _json_elements(type_: PropertyType, column: pa.Array, *, lossy: bool) -> pa.Array:
     scalar = type_.scalar
+    if scalar is Scalar.F32:
+        _require_no_halves(column)
+        return _finite(column.cast(pa.float32(), safe=False))
     if scalar.is_float:
-        return _finite(column if scalar is Scalar.F64 else column.cast(pa.float32(), safe=False))
+        return _finite(column)
     if scalar is Scalar.BLOB:
         return pa.array([None if v is None else blob(v) for v in column.to_pylist()], pa.large_binary())
     if scalar is Scalar.DATE:
         return _days(column, lossy=lossy)
     return _moments(column, lossy=lossy) if scalar is Scalar.DATETIME else column
+
+
+def _require_no_halves(column: pa.Array) -> None:
+    """A double that lies exactly between two F32 does not say which of them is nearer to the digits it was made of. Those that
+    F32 holds with fewer bits than others are not looked into."""
+    bits = column.view(pa.int64())
+    halfway = pc.equal(pc.bit_wise_and(bits, _F32_LOST), _F32_HALF)
+    if pc.any(halfway).as_py() or pc.any(pc.and_(pc.less(pc.abs(column), _F32_LEAST), pc.not_equal(column, 0.0))).as_py():
+        raise Unsure
+
+
+_F32_LOST: Final = (1 << 29) - 1
+_F32_HALF: Final = 1 << 28
+_F32_LEAST: Final = 2.0**-126
 
 
 def is_huge(column: pa.Array) -> bool:
@@ -132,8 +150,12 @@ def _floats(scalar: Scalar, column: pa.Array, *, lossy: bool) -> pa.Array:
         wide = column if pa.types.is_float64(given) else column.cast(pa.float32() if single else pa.float64())
     elif pa.types.is_integer(given):
         wide = column.cast(pa.float64(), safe=not lossy)
+        if single and lossy:
+            _require_no_halves(wide)
     elif pa.types.is_decimal(given):
         wide = column.cast(pa.string()).cast(pa.float64())
+        if single:
+            _require_no_halves(wide)
         most = (_EXACT_F32 if single else _EXACT_F64) - 1
         if not lossy and not _between(wide, -most, most):
             raise Unsure

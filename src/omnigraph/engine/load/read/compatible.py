@@ -12,8 +12,11 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 
 from omnigraph.catalog.catalog import EntityType, Property
+from omnigraph.engine.load.read.digits import integer, real
 from omnigraph.engine.load.read.lines import CHUNK_BYTES, ByteSource
 from omnigraph.model.conversions import Misfit, digits, nearest
+from omnigraph.model.given import Spelt
+from omnigraph.model.limits import MAX_LINE_BYTES
 from omnigraph.model.times import date_days, datetime_ms
 from omnigraph.model.types import Scalar
 
@@ -30,7 +33,7 @@ class BrokenStream(Exception):
 
 def records(source: ByteSource, decoder: json.JSONDecoder | None = None) -> Iterator[tuple[int, object]]:
     """The JSON values of a stream, numbered from 1. Raises `BrokenStream` at the first one that is none."""
-    decode = (decoder or json.JSONDecoder(parse_constant=_no_constant)).raw_decode
+    decode = (decoder or json.JSONDecoder(parse_constant=_no_constant, parse_int=integer, parse_float=real)).raw_decode
     utf8 = codecs.getincrementaldecoder("utf-8")()
     numbers, text, at, ended = count(1), "", 0, False
     number = next(numbers)
@@ -52,6 +55,8 @@ def records(source: ByteSource, decoder: json.JSONDecoder | None = None) -> Iter
             continue
         if ended:
             return
+        if len(text) - at > MAX_LINE_BYTES:
+            raise BrokenStream(number, f"a record is longer than {MAX_LINE_BYTES >> 20} MiB")
         block = source.read(CHUNK_BYTES)
         try:
             text, at, ended = text[at:] + utf8.decode(block, final=not block), 0, not block
@@ -80,6 +85,6 @@ def _reads_as(prop: Property, given: str, value: object) -> bool:
     try:
         if scalar in (Scalar.DATE, Scalar.DATETIME):
             return value in (number, (date_days if scalar is Scalar.DATE else datetime_ms)(given, lossy=True))
-        return nearest(scalar, float(given)) == value
+        return nearest(scalar, Spelt(given)) == value
     except (ValueError, Misfit):
         return number is not None and number == value

@@ -10,6 +10,7 @@ path (`fast`) must agree with it on every line; where it is not sure, it asks he
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
@@ -21,6 +22,7 @@ from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.declare.names import STORAGE_NAMES
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.load.read import compatible
+from omnigraph.engine.load.read.digits import as_written, integer, real
 from omnigraph.engine.load.read.references import refused
 from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.write.changeset import Delta
@@ -30,12 +32,11 @@ from omnigraph.errors import KeyValueError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.conversions import Door, Misfit, convert, lenient, shown
 from omnigraph.model.given import named
-from omnigraph.model.limits import MAX_LINE_BYTES, MAX_LINE_SLOTS
+from omnigraph.model.limits import MAX_LINE_BYTES, MAX_RECORD_LISTS
 
 RESERVED: Final = STORAGE_NAMES | {"_tombstone"}
 
-_SLOTS: Final = b"{}[],:"
-_LONGEST_NUMBER: Final = 4_000
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 class NotARecord(Exception):
@@ -50,8 +51,8 @@ def decode_line(line: bytes) -> object:
     """The JSON value of a line. Raises `NotARecord`."""
     if len(line) > MAX_LINE_BYTES:
         raise NotARecord(f"the line is longer than {MAX_LINE_BYTES >> 20} MiB", "limit")
-    if sum(line.count(bytes([c])) for c in _SLOTS) > MAX_LINE_SLOTS and slots(line) > MAX_LINE_SLOTS:
-        raise NotARecord(f"the line has more than {MAX_LINE_SLOTS:,} members, elements and brackets", "limit")
+    if may_have_many_lists(line) and may_have_many_lists(_STRING.sub(b"", line)):
+        raise NotARecord(f"the line holds more than {MAX_RECORD_LISTS:,} lists and objects", "limit")
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -59,32 +60,19 @@ def decode_line(line: bytes) -> object:
     return decode(text)
 
 
-def decode(text: str) -> object:
+def decode(text: str, *, numbers_as_written: bool = False) -> object:
     """The JSON value of a text. Raises `NotARecord`."""
     try:
-        return _DECODER.decode(text)
+        return (_KEEPING if numbers_as_written else _DECODER).decode(text)
     except json.JSONDecodeError as error:
         raise NotARecord(f"not JSON: {error.msg} at column {error.pos + 1}") from None
     except RecursionError:
         raise NotARecord("not JSON: nested too deeply") from None
 
 
-def slots(line: bytes) -> int:
-    """Brackets, braces, commas and colons outside strings."""
-    count, at, inside = 0, 0, False
-    while at < len(line):
-        char = line[at]
-        if inside:
-            if char == 0x5C:
-                at += 1
-            elif char == 0x22:
-                inside = False
-        elif char == 0x22:
-            inside = True
-        elif char in _SLOTS:
-            count += 1
-        at += 1
-    return count
+def may_have_many_lists(line: bytes) -> bool:
+    """Whether a line has more brackets and braces than lists and objects are allowed, those in strings counted too."""
+    return line.count(b"[") + line.count(b"{") > MAX_RECORD_LISTS
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -100,11 +88,8 @@ def _no_constant(name: str) -> NoReturn:
     raise NotARecord(f"not JSON: {name} is not a number")
 
 
-def _integer(text: str) -> int:
-    return int(text) if len(text) < _LONGEST_NUMBER else 10 ** (_LONGEST_NUMBER - 1)
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant, parse_int=_integer)
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant, parse_int=integer, parse_float=real)
+_KEEPING = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant, parse_int=as_written, parse_float=as_written)
 
 
 @dataclass
@@ -175,7 +160,7 @@ class Reader:
                     lenient(prop.type, given) if self.lenient else convert(prop.type, given, self.door, lossy=self.types.lossy)
                 )
             except Misfit as misfit:
-                message = f"{type_.name}: property `{name}` {misfit}"
+                message = f"{type_.name}: property `{name}` {misfit}{misfit.remedy}"
                 self._broken(number, misfit.rule, type_.name, message, name, value=shown(given))
                 self._excused[number, name] = None
                 fine = False

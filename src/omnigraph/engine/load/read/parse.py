@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.arrays.numbering import Numbers
-from omnigraph.engine.load.read.exact import Reader, check_rows
+from omnigraph.engine.load.read.exact import Reader, check_rows, may_have_many_lists
 from omnigraph.engine.load.read.fast import fast_rows
 from omnigraph.engine.load.read.lines import Chunk
 from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.write.violations import Violation
-from omnigraph.model.limits import MAX_LINE_BYTES, MAX_LINE_SLOTS
+from omnigraph.model.limits import MAX_LINE_BYTES, MAX_RECORD_LISTS
 
 _FEW: Final = 16
 """So many lines are not worth halving again."""
@@ -116,11 +116,10 @@ class _Lines:
         ends = starts[1:] - 2
         ends = np.where(raw[np.maximum(ends, 0)] == _CR, ends - 1, ends)
         lengths = starts[1:] - starts[:-1]
-        regular: Mask = (raw[starts[:-1]] == _OPEN) & (raw[np.maximum(ends, 0)] == _CLOSE) & (lengths <= MAX_LINE_SLOTS)
-        for at in np.flatnonzero(lengths > MAX_LINE_SLOTS).tolist():
+        regular: Mask = (raw[starts[:-1]] == _OPEN) & (raw[np.maximum(ends, 0)] == _CLOSE)
+        for at in np.flatnonzero(lengths > MAX_RECORD_LISTS).tolist():
             line: bytes = array[at].as_py()
-            few = sum(line.count(c) for c in (b"{", b"}", b"[", b"]", b",", b":")) <= MAX_LINE_SLOTS
-            regular[at] = few and len(line) <= MAX_LINE_BYTES and line[:1] == b"{" and line.rstrip(b"\r\n")[-1:] == b"}"
+            regular[at] &= not may_have_many_lists(line) and len(line) <= MAX_LINE_BYTES
         return cls(chunk.first_line, array, np.flatnonzero(regular), np.flatnonzero(~regular), data.isascii())
 
     def take(self, chosen: Numbers) -> pa.BinaryArray:

@@ -4,9 +4,11 @@
     a row of an edge type                    {"edge": "Knows", "from": "Ada", "to": "Bob", "data": {}}
     a line or record                         itself; a line that is no JSON, as text
 
-Cells of CSV that fit their property become its values; others stay text. What cannot be read a second time (frames, streams) is
-kept when it is found to be wrong; rows that only turn out to be wrong among others are read back from the files they were written
-to.
+Cells of CSV that fit their property become its values; others stay text. Numbers keep their digits (`digits`), whatever a float
+would make of them, and what JSON cannot hold (bytes, numbers that are none, lists within themselves) is told in text.
+
+What cannot be read a second time (frames, streams) is kept when it is found to be wrong; rows that only turn out to be wrong
+among others are read back from the files they were written to.
 """
 
 from __future__ import annotations
@@ -18,20 +20,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from io import BytesIO
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from omnigraph.catalog.catalog import EntityType
+from omnigraph.engine.arrays.plain_values import plain_array
 from omnigraph.engine.load.read.columns import UNCERTAIN, from_cells, python_cells, python_rows
 from omnigraph.engine.load.read.content import Text
+from omnigraph.engine.load.read.digits import Digits
 from omnigraph.engine.load.read.exact import NotARecord, decode
 from omnigraph.engine.load.read.files import UNREADABLE_TEXT, records_of, with_columns
 from omnigraph.engine.load.read.headers import ENDS
+from omnigraph.engine.load.read.kinds import is_list
 from omnigraph.engine.load.read.lines import Chunk, chunks
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import CELLS, Input
+from omnigraph.model.given import named, tangled
 
 Record = object
 """What JSON can hold: a record, or the text of a line that is none."""
@@ -52,7 +58,17 @@ def records_at(input_: Input, wanted: set[int]) -> dict[int, Record]:
 def rows_at(type_: EntityType, batch: pa.RecordBatch, first: int, wanted: Iterable[int]) -> dict[int, Record]:
     """Some rows of columns, by their numbers."""
     mine = sorted({n for n in wanted if first <= n < first + batch.num_rows})
-    return {n: record_of(type_, python_rows(batch.slice(n - first, 1))[0]) for n in mine}
+    return {n: record_of(type_, _row(batch.slice(n - first, 1))) for n in mine}
+
+
+def _row(batch: pa.RecordBatch) -> dict[str, object]:
+    """The values of one row, F32 as they are written."""
+    row = python_rows(batch)[0]
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        kind = column.type.value_type if is_list(column.type) else column.type
+        if pa.types.is_float32(kind):
+            row[name] = plain_array(column)[0]
+    return row
 
 
 def lines_at(chunk: Chunk, wanted: Iterable[int]) -> dict[int, Record]:
@@ -64,38 +80,51 @@ def lines_at(chunk: Chunk, wanted: Iterable[int]) -> dict[int, Record]:
 
 def record_of(type_: EntityType, row: Mapping[Any, object]) -> Record:
     """A row as a record."""
-    data = {str(name): plain(value) for name, value in row.items()}
+    data = {str(name): plain(value, 0) for name, value in row.items()}
     if not type_.is_edge:
         return {"type": type_.name, "data": data}
     ends = [next((data.pop(spelt) for spelt in spellings if spelt in data), None) for spellings in ENDS.values()]
     return {"edge": type_.name, "from": ends[0], "to": ends[1], "data": data}
 
 
-def plain(value: object) -> Any:
-    """A value as JSON has it."""
-    if value is None or isinstance(value, bool | int | str):
+def plain(value: object, levels: int = 2) -> Any:
+    """A value as JSON has it. Of a record that cannot be written as a whole, members and properties are, each by itself."""
+    why = tangled(value)
+    if why is not None and levels and isinstance(value, Mapping):
+        return {str(name): plain(item, levels - 1) for name, item in value.items()}
+    return _plain(value) if why is None else f"{named(value)} that {why}"
+
+
+def _plain(value: object) -> Any:
+    if value is None or isinstance(value, bool | str | Digits):
         return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _BITS else hex(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return f"base64:{base64.b64encode(value).decode()}"
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        return Digits.of(str(value))
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+    return plain(value.tolist(), 0) if hasattr(value, "tolist") else str(value)
+
+
+_BITS: Final = 13_000
+"""Of integers that Python writes in digits; longer ones are written sixteen at a time, which does not take longer and longer."""
 
 
 def _of_text(text: str) -> Record:
     try:
-        found = decode(text)
+        found = decode(text, numbers_as_written=True)
     except NotARecord:
         return text
-    return found if isinstance(found, dict) else text
+    return found if isinstance(found, dict) and tangled(found) is None else text
 
 
 def _of_lines(input_: Input, wanted: set[int]) -> Iterator[tuple[int, Record]]:
@@ -148,12 +177,23 @@ def _cells_of(input_: Input, row: pa.RecordBatch) -> Record:
     for name, cell in zip(row.schema.names, row.columns, strict=True):
         prop = input_.type.properties.get(name)
         found[name] = cell[0].as_py()
-        if prop is not None and found[name] is not None:
-            with suppress(*UNCERTAIN):
-                found[name] = python_cells(from_cells(prop.type, cell, lossy=False))[0]
+        if prop is not None and isinstance(text := found[name], str):
+            with suppress(*UNCERTAIN, NotARecord):
+                value = python_cells(from_cells(prop.type, cell, lossy=False))[0]
+                if prop.type.is_list or prop.type.is_vector:
+                    value = decode(text, numbers_as_written=True)
+                found[name] = Digits.of(text) if isinstance(value, float) else value
     return record_of(input_.type, found)
 
 
 def to_line(record: object) -> bytes:
     """A record as a line of JSON."""
-    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=plain).encode(errors="backslashreplace") + b"\n"
+    return _json(record).encode(errors="backslashreplace") + b"\n"
+
+
+def _json(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{_json(name)}: {_json(item)}" for name, item in value.items()]) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join([_json(item) for item in value]) + "]"
+    return value.to_json() if isinstance(value, Digits) else json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)

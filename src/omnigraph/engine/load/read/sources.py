@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ import pyarrow as pa
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.load.read.content import mismatch, peeked, require_packed
 from omnigraph.engine.load.read.naming import ENDINGS, PACKED, Columns, Form, Format, Naming, columns_within, form_of, type_named
-from omnigraph.errors import NotFound, UsageError
+from omnigraph.errors import GraphError, NotFound, UsageError
+from omnigraph.model.given import tangled
 from omnigraph.storage.files.inputs import InputFile, files_at, is_remote, opened
 
 _SMALL_BYTES = 64 << 20
@@ -163,7 +165,7 @@ class _Files:
             head = "1 file cannot be loaded" if len(self._skipped) == 1 else f"{len(self._skipped)} files cannot be loaded"
             raise UsageError(
                 "\n".join([head, *told, *([f"  … and {more} more"] if more else [])]),
-                hint="Move them elsewhere, or leave them out on purpose: skip_unknown=True, --skip-unknown.",
+                hint="Move them elsewhere, or leave them out on purpose: skip_unknown=True.",
             )
         self._naming.require_used()
         return Found(self.inputs, tuple(self._skipped), tuple(self._folders))
@@ -270,20 +272,57 @@ def _frame(type_: EntityType, content: Any) -> Input:
     if isinstance(content, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         return Input(Format.ARROW, content, None, type_)
     of_pandas = type(content).__module__.partition(".")[0] == "pandas"
-    if of_pandas and len(names := [str(name) for name in content.columns]) > len(set(names)):
-        # Neither Arrow nor a row by itself can hold these: the names alone, which are refused before any row.
-        return Input(Format.ARROW, pa.Table.from_arrays([pa.nulls(0)] * len(names), names), None, type_)
     try:
         if of_pandas:
-            made = pa.Table.from_pandas(content, preserve_index=False)
-        else:
-            made = pa.table(content) if hasattr(content, "__len__") else pa.RecordBatchReader.from_stream(content)
+            return _of_pandas(type_, _with_index(type_, content))
+        if any(str(kind) == "Object" for kind in getattr(content, "dtypes", ())):  # Arrow would get addresses of these
+            return Input(Format.ROWS, content.to_dicts(), None, type_)
+        made = pa.table(content) if hasattr(content, "__len__") else pa.RecordBatchReader.from_stream(content)
+    except GraphError:
+        raise
     except Exception as error:  # whatever the library or a value in it raises
-        if hasattr(content, "isna") and hasattr(content, "columns"):
-            # Values of several kinds in a column: whoever reads them singly says which.
-            return Input(Format.ROWS, _rows_of_pandas(content), None, type_)
         raise UsageError(f"cannot read the rows of {type_.name}: {error}", hint="Give columns that Arrow can hold.") from error
     return Input(Format.ARROW, made, None, type_)
+
+
+def _with_index(type_: EntityType, frame: Any) -> Any:
+    """A frame of pandas with its index among its columns, if that has a name: what has none only numbers the rows."""
+    names = list(frame.index.names)
+    if all(name is None for name in names):
+        return frame
+    if None in names:
+        raise UsageError(
+            f"the index of the frame of {type_.name} has names for some of its levels only: {names}",
+            hint="Make columns of it, reset_index(), or leave it out, reset_index(drop=True).",
+        )
+    twice = [name for name in names if name in frame.columns]
+    if twice:
+        raise UsageError(
+            f"the frame of {type_.name} has a column `{twice[0]}`, and an index of that name too",
+            hint="Leave the index out, reset_index(drop=True), or give it another name.",
+        )
+    return frame.reset_index()
+
+
+def _of_pandas(type_: EntityType, frame: Any) -> Input:
+    names = [str(name) for name in frame.columns]
+    if len(names) > len(set(names)):
+        # Neither Arrow nor a row by itself can hold these: the names alone, which are refused before any row.
+        return Input(Format.ARROW, pa.Table.from_arrays([pa.nulls(0)] * len(names), names), None, type_)
+    if not any(_is_tangled(frame[name]) for name in frame.columns):
+        try:
+            return Input(Format.ARROW, pa.Table.from_pandas(frame, preserve_index=False), None, type_)
+        except Exception:  # values of several kinds in a column: whoever reads them singly says which
+            return Input(Format.ROWS, _rows_of_pandas(frame), None, type_)
+    return Input(Format.ROWS, _rows_of_pandas(frame), None, type_)
+
+
+def _is_tangled(column: Any) -> bool:
+    """Whether a column holds Python objects that Arrow, which calls itself for what is inside, would not come back from."""
+    if column.dtype != object:
+        return False
+    infer = sys.modules["pandas"].api.types.infer_dtype  # quick, and says of texts that they are all texts
+    return infer(column, skipna=True) == "mixed" and any(tangled(value) is not None for value in column.array)
 
 
 def _rows_of_pandas(frame: Any) -> list[dict[str, object]]:
