@@ -13,6 +13,7 @@ from tests.engine.history.graphs import calm
 import omnigraph as og
 from omnigraph.errors import DamagedRecord, GraphError, UsageError
 from omnigraph.storage.commits import manifest as manifests
+from omnigraph.storage.commits.deleted_tags import DeletedTag
 from omnigraph.storage.commits.leases import Lease
 from omnigraph.storage.commits.lineage import Commit, DamagedCommit, OpClass
 from omnigraph.storage.commits.manifest import Head
@@ -25,10 +26,11 @@ COMMIT = Commit("01A", 3, "01B", None, "main", "ada", 5, OpClass.LOGICAL, "mutat
 RECORDS: list[Any] = [
     COMMIT,
     Head("01A", 3, "s1"),
-    Ref("work", "01C", Ref("main", "01D"), "01B"),
-    Tag("v1", "01A", Ref("main", "01D")),
+    Ref("work", "01C", Ref("main", "01D"), "01B", "ada", 5),
+    Tag("v1", "01A", Ref("main", "01D"), "ada", 5),
+    DeletedTag(Tag("v1", "01A", Ref("main", "01D")), "bob", 6),
     Lease(1.0, 2.0, Ref("main", "01D"), "01A"),
-    Reclaimed(5, {"01D": ((0, 3),)}, ("01C",)),
+    Reclaimed(5, {"01D": ((0, 3),)}, ("01C",), by="ada"),
 ]
 SCHEMA = "node Person { name: String @key  age: I32? }\nnode Other { name: String @key }"
 
@@ -175,5 +177,5 @@ def test_a_damaged_ref_or_tag_hides_nothing_else(tmp_path: Path, content: bytes)
 
 def test_records_are_written_and_read_in_one_place() -> None:
     folder = Path(__file__).parents[2] / "src" / "omnigraph" / "storage"
-    found = [p.name for p in folder.glob("*.py") if "msgspec.json" in p.read_text()]
+    found = [p.name for p in folder.rglob("*.py") if "msgspec.json" in p.read_text()]
     assert found == ["records.py"]

@@ -22,6 +22,7 @@ from tests.storage.writers import Writer
 
 from omnigraph.errors import HistoryReclaimed, StalledWrite
 from omnigraph.storage.commits import reclaim_fence as doomed
+from omnigraph.storage.commits.leases import GRACE
 from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
 from omnigraph.storage.files.effects import Call, Effects
@@ -42,8 +43,7 @@ def cleaned(folder: Path, *, ahead: float = 2, keep: int = 1, grace: timedelta |
     clock = MovedClock()
     clock.pass_time(timedelta(hours=ahead))
     store = GraphStore.open(place(folder), clock=clock)
-    given = {} if grace is None else {"grace": grace}
-    return reclaim(store, keep=keep, older_than=None, dry_run=False, **given)
+    return reclaim(store, keep=keep, older_than=None, dry_run=False, grace=GRACE if grace is None else grace)
 
 
 def sound(folder: Path, **values: int) -> None:

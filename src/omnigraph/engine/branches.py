@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.calls.guard import door
+from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN, GraphStore, Ref
 
 
@@ -15,9 +16,14 @@ class Branches:
         self._store = store
 
     @door(name=arguments.branch)
-    def create(self, name: str, from_: State = MAIN) -> Ref:
-        """A branch that starts where another branch is, or at a commit or tag."""
-        return self._store.create_branch(name, at=name_of(from_))
+    def create(self, name: str, from_: State = MAIN, *, actor: str | None = None) -> Ref:
+        """A branch that starts where another branch is, or at a commit or tag. `actor` created it."""
+        return self._store.create_branch(name, at=name_of(from_), actor=actor)
+
+    @door(name=arguments.branch)
+    def get(self, name: str) -> Ref:
+        """A branch: where it came from, who created it and when."""
+        return self._store.ref(name)
 
     @door()
     def list(self) -> list[str]:
@@ -25,6 +31,9 @@ class Branches:
         return self._store.branches()
 
     @door(name=arguments.branch)
-    def delete(self, name: str) -> None:
-        """Forget a branch. Its commits stay reachable through branches made from it, and tags."""
-        self._store.delete_branch(name)
+    def delete(self, name: str, *, actor: str | None = None) -> Commit | None:
+        """Forget a branch. Its commits stay reachable through branches made from it, and tags.
+
+        Gives the last commit of the branch, which says that `actor` deleted it; None if another process had begun to delete it.
+        """
+        return self._store.delete_branch(name, actor=actor)

@@ -382,7 +382,8 @@ class Graph(PastMethods, LookingMethods):
         intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
         commit_ = commit(self.workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
-        return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, actor, commit_)
+        recorded = None if commit_ is None else commit_.actor
+        return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, recorded, commit_)
 
     @door(source=source_to_load, types=texts, progress=either("True, False or a function", flag, function))
     def load(
@@ -552,16 +553,18 @@ class Graph(PastMethods, LookingMethods):
         return done
 
     @door()
-    def cleanup(self, keep: int = 10, older_than: str | timedelta = "7d", *, dry_run: bool = True) -> ReclaimReport:
+    def cleanup(
+        self, keep: int = 10, older_than: str | timedelta = "7d", *, dry_run: bool = True, actor: str | None = None
+    ) -> ReclaimReport:
         """Give back the space of old commits: those that are not among the newest `keep` of a branch and are older than a while.
 
-        Says what would go; with `dry_run=False` it goes.
+        Says what would go; with `dry_run=False` it goes, and the record of what is gone says who cleaned up last.
         """
         from omnigraph.storage.reclaiming.reclaim import reclaim
 
         self.view()  # a graph that is gone has nothing to give back
         age = duration(older_than) if isinstance(older_than, str) else older_than
-        return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run)
+        return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run, actor=actor)
 
 
 def _reopened(uri: str, options: dict[str, str], commit: str) -> View:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.calls.guard import door
+from omnigraph.storage.commits.deleted_tags import DeletedTag, deleted_tags
 from omnigraph.storage.graph_store import GraphStore, Ref, Tag
 
 
@@ -15,9 +16,16 @@ class Tags:
         self._store = store
 
     @door(name=arguments.branch)
-    def create(self, name: str, commit: State) -> Tag:
-        """A name for a commit (or for the newest of a branch), which is then never reclaimed."""
-        return self._store.create_tag(name, name_of(commit))
+    def create(self, name: str, commit: State, *, actor: str | None = None) -> Tag:
+        """A name for a commit (or for the newest of a branch), which is then never reclaimed. `actor` created it."""
+        return self._store.create_tag(name, name_of(commit), actor=actor)
+
+    @door()
+    def deleted(self) -> list[DeletedTag]:
+        """Tags that were deleted, by name: what they named, who deleted them and when. Of each name the last deletion."""
+        found, _ = deleted_tags(self._store.place)
+        there = {tag.name: tag for tag in self._store.readable_tags()[0]}
+        return [d for d in found if there.get(d.tag.name) != d.tag]  # a process may have died before it deleted it
 
     @door()
     def list(self) -> list[Tag]:
@@ -27,6 +35,6 @@ class Tags:
         return sorted((*found, *shown), key=lambda tag: tag.name)
 
     @door(name=arguments.branch)
-    def delete(self, name: str) -> None:
-        """Forget a name."""
-        self._store.delete_tag(name)
+    def delete(self, name: str, *, actor: str | None = None) -> DeletedTag | None:
+        """Forget a name. That `actor` deleted it is recorded until the name is deleted again; None if the tag was damaged."""
+        return self._store.delete_tag(name, actor=actor)

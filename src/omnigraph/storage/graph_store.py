@@ -12,14 +12,11 @@ Opening never writes. A read-only store refuses every write before it starts.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from threading import Lock
 from urllib.parse import unquote
-
-import pyarrow as pa
 
 from omnigraph.errors import (
     AlreadyExists,
@@ -32,6 +29,7 @@ from omnigraph.errors import (
     UsageError,
 )
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
+from omnigraph.storage.commits.deleted_tags import DeletedTag, put_deleted
 from omnigraph.storage.commits.leases import Held, give_back, holding, lasting
 from omnigraph.storage.commits.lineage import Commit, OpClass, TableChange, merge_base
 from omnigraph.storage.commits.locate import find, require_unused
@@ -56,6 +54,8 @@ from omnigraph.storage.commits.reclaim_fence import require_kept
 from omnigraph.storage.commits.reclaimed_commits import ledger, reclaimed
 from omnigraph.storage.commits.refs import Ref as Ref
 from omnigraph.storage.commits.refs import Tag as Tag
+from omnigraph.storage.commits.snapshots import NewTable as NewTable
+from omnigraph.storage.commits.snapshots import Snapshot as Snapshot
 from omnigraph.storage.files.fork_guard import refuse_after_fork
 from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.files.place import Place, StoredObject
@@ -66,25 +66,6 @@ from omnigraph.storage.tables.table import Tables
 MAIN = "main"
 MARKED_RUN = 1_024
 """Commits read at a time when a mark is looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewTable:
-    """A table to be created with the graph or a schema."""
-
-    table: str
-    location: str
-    schema: pa.Schema
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The whole graph at one commit."""
-
-    branch: str
-    commit: str
-    schema: str
-    tables: Mapping[str, TableState]
 
 
 class GraphStore:
@@ -121,14 +102,15 @@ class GraphStore:
         require_unused(place, store._session)
         place.check_conditional_put(f"__probe/{store._ids.next()}")
         states = [store.tables.create(t.table, t.location, t.schema) for t in tables]
-        created_at = int(store._clock.now().timestamp() * 1_000_000)
+        created_at = store._now()
         changes = tuple(TableChange(s.table, None, s, files=store.tables.files_of_new(s)) for s in states)
         commit = Commit(
             store._ids.next(), 0, None, None, MAIN, actor, created_at, OpClass.LOGICAL, "init", None, schema.id, changes
         )
         incarnation = store._ids.next()
         store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, schema, [commit])
-        place.put_new(ref_path(MAIN), encoded(Ref(MAIN, incarnation), ref_path(MAIN)))
+        ref = Ref(MAIN, incarnation, created_by=actor, created_at=created_at)
+        place.put_new(ref_path(MAIN), encoded(ref, ref_path(MAIN)))
         return store
 
     @classmethod
@@ -149,6 +131,10 @@ class GraphStore:
     def ids(self) -> IdSource:
         """What gives this store fresh ids."""
         return self._ids
+
+    def _now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self._clock.now().timestamp() * 1_000_000)
 
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -189,7 +175,7 @@ class GraphStore:
         """Names of the live branches, sorted. One listing."""
         return sorted(name_in(ref.path) for ref in self.place.names(REFS))
 
-    def create_branch(self, name: str, *, at: str = MAIN) -> Ref:
+    def create_branch(self, name: str, *, at: str = MAIN, actor: str | None = None) -> Ref:
         """A branch that starts where another branch is, or at a commit or tag. Costs the same whatever the size of the graph."""
         self.require_writable()
         check_name(name, "branch")
@@ -201,7 +187,7 @@ class GraphStore:
         parent, state = self._branch_point(at, is_head)
         incarnation = self._ids.next()
         self._manifest(incarnation).create(state.head, state.tables.values())
-        ref = Ref(name, incarnation, parent, state.head.commit)
+        ref = Ref(name, incarnation, parent, state.head.commit, actor, self._now())
         said = encoded(ref, ref_path(name))
         try:
             self.place.put_new(ref_path(name), said, removed)
@@ -303,8 +289,11 @@ class GraphStore:
             self.place.remove(*undo)
             raise HistoryReclaimed(f"commit {copied.head.commit} was reclaimed while a branch was made of it") from None
 
-    def delete_branch(self, name: str, *, actor: str | None = None) -> None:
-        """Seal a branch and forget its name. A writer that comes too late is told, never silently ignored."""
+    def delete_branch(self, name: str, *, actor: str | None = None) -> Commit | None:
+        """Seal a branch and forget its name. A writer that comes too late is told, never silently ignored.
+
+        Gives the commit that sealed it, which says who did; None if nothing was left to seal, or somebody had sealed it before.
+        """
         self.require_writable()
         if name == MAIN:
             raise UsageError("branch `main` cannot be deleted")
@@ -312,15 +301,18 @@ class GraphStore:
         publisher = self._publisher(ref)
         # A branch whose maker died after cleanup had taken its manifest is nothing but a name.
         state = publisher.manifest.load() if publisher.manifest.is_stored() else None
+        sealed: Commit | None = None
         if state is not None and not state.head.sealed:
-            publisher.publish(PublishPlan(OpClass.MAINTENANCE, "branch delete", state.head.commit, actor=actor, seals=True))
+            plan = PublishPlan(OpClass.MAINTENANCE, "branch delete", state.head.commit, actor=actor, seals=True)
+            sealed = publisher.publish(plan)
         self.place.remove(ref_path(name), said)
         with self._lock:
             self._refs.pop(name, None)
+        return sealed
 
     # ── tags ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def create_tag(self, name: str, commit: str) -> Tag:
+    def create_tag(self, name: str, commit: str, *, actor: str | None = None) -> Tag:
         """Name a commit, for good."""
         self.require_writable()
         check_name(name, "tag")
@@ -328,7 +320,7 @@ class GraphStore:
             raise taken(name, "branch")
         owner, found = self.resolve(commit)
         self._still_there(owner, found.id, found.seq)
-        tag = Tag(name, found.id, owner)
+        tag = Tag(name, found.id, owner, actor, self._now())
         path, said = tag_path(name), encoded(tag, tag_path(name))
         try:
             self.place.put_new(path, said)
@@ -348,16 +340,22 @@ class GraphStore:
         """Every tag that can be read, and by name why others cannot."""
         return readable((unquote(o.path.rpartition("/")[2]) for o in self.place.names(TAGS)), self._read_tag)
 
-    def delete_tag(self, name: str) -> None:
-        """Forget a name; the commit may be reclaimed afterwards."""
+    def delete_tag(self, name: str, *, actor: str | None = None) -> DeletedTag | None:
+        """Forget a name; the commit may be reclaimed afterwards. Gives what is recorded of it: nothing of a damaged tag."""
         self.require_writable()
         try:
             if not is_possible(name):
                 raise NotFound("not a name")
-            said = self.place.get(tag_path(name))
+            path = tag_path(name)
+            said = self.place.get(path)
         except NotFound:
             raise NotFound(f"no tag `{name}`") from None
-        self.place.remove(tag_path(name), said)
+        deleted: DeletedTag | None = None
+        with suppress(DamagedRecord):
+            deleted = DeletedTag(decoded(said, Tag, path, f"the tag `{name}`"), actor, self._now())
+            put_deleted(self.place, deleted)
+        self.place.remove(path, said)
+        return deleted
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

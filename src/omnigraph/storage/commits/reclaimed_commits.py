@@ -69,6 +69,8 @@ class Reclaimed:
     manifests: tuple[str, ...] = ()
     announced: Reclaimed | None = None
     """What is about to follow, unless somebody turns out to need it."""
+    by: str | None = None
+    """Who reclaimed last; unknown of records of before, and of reclaims that nobody put a name to."""
 
     def holds(self, incarnation: str, seq: int) -> bool:
         """Whether a commit was reclaimed."""

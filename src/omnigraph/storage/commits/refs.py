@@ -10,13 +10,17 @@ from dataclasses import dataclass
 class Ref:
     """A branch: its name, the incarnation that holds its manifest, and where it came from.
 
-    The origin stands in the ref in full, so that the way back is known even when the branches along it are deleted.
+    The origin stands in the ref in full, so that the way back is known even when the branches along it are deleted. Who created
+    the branch and when is unknown of those that were created before it was recorded.
     """
 
     branch: str
     incarnation: str
     origin: Ref | None = None
     fork_commit: str | None = None
+    created_by: str | None = None
+    created_at: int | None = None
+    """Microseconds since the epoch."""
 
     def ancestry(self) -> Iterator[Ref]:
         """The branch and those it came from, nearest first."""
@@ -34,3 +38,6 @@ class Tag:
     commit: str
     owner: Ref
     """The branch whose manifest holds the commit."""
+    created_by: str | None = None
+    created_at: int | None = None
+    """Microseconds since the epoch; like `created_by`, unknown of tags of before."""

@@ -52,6 +52,7 @@ from typing import Final
 from lance.dataset import Session
 
 from omnigraph.errors import CleanupUnderWay, GraphError, NotFound, StorageError
+from omnigraph.storage.commits import deleted_tags
 from omnigraph.storage.commits import leases as leases_
 from omnigraph.storage.commits import reclaim_fence as doomed
 from omnigraph.storage.commits import reclaimed_commits as reclaimed_
@@ -81,7 +82,7 @@ from omnigraph.storage.tables.table import Tables
 TABLE_FOLDERS: Final = ("nodes", "edges")
 MANIFESTS: Final = "__manifest"
 PROBES: Final = "__probe"
-RECORDS: Final = (REFS, TAGS, leases_.FOLDER, reclaimed_.FOLDER, doomed.FOLDER)
+RECORDS: Final = (REFS, TAGS, deleted_tags.FOLDER, leases_.FOLDER, reclaimed_.FOLDER, doomed.FOLDER)
 """Folders of small objects."""
 
 ATTEMPTS: Final = 5
@@ -233,9 +234,17 @@ class _Unopened(Exception):
 
 
 def reclaim(
-    store: GraphStore, *, keep: int | None, older_than: timedelta | None, grace: timedelta = GRACE, dry_run: bool = True
+    store: GraphStore,
+    *,
+    keep: int | None,
+    older_than: timedelta | None,
+    grace: timedelta = GRACE,
+    dry_run: bool = True,
+    actor: str | None = None,
 ) -> ReclaimReport:
     """Delete what nobody can ask for any more. A dry run deletes nothing and reports the same.
+
+    The record of what is gone says who reclaimed last.
 
     A commit goes if it is beyond the newest `keep` of its branch *and* was replaced longer than `older_than` ago; without a
     limit, history stays and only files that no commit refers to go.
@@ -251,7 +260,7 @@ def reclaim(
         time.sleep(attempt * random.uniform(0, PAUSE))
         found = ledger(store.place)
         try:
-            return _reclaim(store, policy, found, dry_run)
+            return _reclaim(store, policy, found, dry_run, actor)
         except Overtaken:
             unopened = None
         except (NotFound, _Unopened) as missed:
@@ -275,7 +284,7 @@ def _of_a_late_branch(store: GraphStore) -> CleanupUnderWay | None:
     return None
 
 
-def _reclaim(store: GraphStore, policy: Policy, found: Ledger, dry_run: bool) -> ReclaimReport:
+def _reclaim(store: GraphStore, policy: Policy, found: Ledger, dry_run: bool, actor: str | None) -> ReclaimReport:
     now = store.clock.now()
     held, ended = _leases(store.place, now)  # first of all: what begins later is younger than everything looked at
     grace = max([policy.grace, *(now - datetime.fromtimestamp(lease.since, UTC) for lease in held)])
@@ -284,7 +293,7 @@ def _reclaim(store: GraphStore, policy: Policy, found: Ledger, dry_run: bool) ->
     old = _Old((now - grace).timestamp(), doomed.lists(store.place))
     plan = _plan(store.place, marks, old)
     if not dry_run:
-        marks, plan = _settled(store, policy, now, found, marks, plan, old)
+        marks, plan = _settled(store, policy, now, found, marks, plan, old, actor)
         _remove(store.place, [*plan.tables, *plan.manifests, plan.probes])
         store.place.delete([*ended, *_staged(store.place, old.young)], Call.RECLAIM)
         doomed.forget(store.place, (n for n in old.listed if n != max(old.listed) or plan.doomed()))
@@ -345,20 +354,20 @@ class _Old:
 
 
 def _settled(
-    store: GraphStore, policy: Policy, now: datetime, found: Ledger, marks: _Marks, plan: _Plan, old: _Old
+    store: GraphStore, policy: Policy, now: datetime, found: Ledger, marks: _Marks, plan: _Plan, old: _Old, actor: str | None
 ) -> tuple[_Marks, _Plan]:
     """Announce what goes, fence the branches, then look once more for what was named meanwhile: that stays. Settle the rest."""
     place, going, unnamed = store.place, plan.doomed(), plan.unnamed()
     newest, announces = found, bool(marks.reclaimed or marks.leaving)
     if announces:
-        announced = Reclaimed(microseconds(now), runs(marks.reclaimed), tuple(sorted(marks.leaving)))
+        announced = Reclaimed(microseconds(now), runs(marks.reclaimed), tuple(sorted(marks.leaving)), by=actor)
         newest = put_record(place, found, replace(found.settled, announced=announced), Call.ANNOUNCE)
     number = doomed.announce(place, going, place.fence) if going or unnamed else 0
     if number:
         _fence(store, number, None if going else unnamed)
     final = marks.together(_mark(store, policy, now, found)) if announces or number else marks
-    settled = _record(now, found, final)
-    if announces or not found.is_alone or replace(settled, at=0) != replace(found.record, at=0):
+    settled = _record(now, found, final, actor)
+    if announces or not found.is_alone or replace(settled, at=0, by=None) != replace(found.record, at=0, by=None):
         newest = put_record(place, newest, settled)
         forget_older(place, newest)
     if final != marks:
@@ -389,10 +398,11 @@ def _fence(store: GraphStore, number: int, only: frozenset[str] | None) -> None:
             fenced.add(ref.incarnation)
 
 
-def _record(now: datetime, found: Ledger, marks: _Marks) -> Reclaimed:
+def _record(now: datetime, found: Ledger, marks: _Marks, actor: str | None) -> Reclaimed:
     """What is gone after this reclaim and those before it. A manifest that goes needs no record of its commits."""
     positions = {*found.settled.positions(), *marks.reclaimed}
-    return Reclaimed(microseconds(now), runs(p for p in positions if p[0] not in marks.leaving), tuple(sorted(marks.leaving)))
+    staying = runs(p for p in positions if p[0] not in marks.leaving)
+    return Reclaimed(microseconds(now), staying, tuple(sorted(marks.leaving)), by=actor)
 
 
 # ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────

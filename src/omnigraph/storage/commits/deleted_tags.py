@@ -1,0 +1,45 @@
+"""Who deleted a tag: one small record per name, below `__deleted_tags/`.
+
+A branch that is deleted ends with a commit that says who deleted it. A tag is only a name, and nothing of it would be left. So
+the last deletion of each name is written down *before* the name goes: a process that dies in between leaves a record of a tag
+that is still there, which is told apart by what it holds, the tag itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.errors import DamagedRecord
+from omnigraph.storage.commits.name_rules import name_in, tag_path
+from omnigraph.storage.commits.refs import Tag
+from omnigraph.storage.files.place import Place
+from omnigraph.storage.files.records import decoded, encoded, readable
+
+FOLDER: Final = "__deleted_tags"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTag:
+    """A tag as it was, who deleted it, and when in microseconds since the epoch."""
+
+    tag: Tag
+    deleted_by: str | None
+    deleted_at: int
+
+
+def put_deleted(place: Place, deleted: DeletedTag) -> None:
+    """Write down that a tag is about to go."""
+    path = _path(deleted.tag.name)
+    place.put(path, encoded(deleted, path))
+    place.sync([path])
+
+
+def deleted_tags(place: Place) -> tuple[list[DeletedTag], dict[str, DamagedRecord]]:
+    """The last deletion of every name, by name, and why some cannot be read. Some may not have happened."""
+    names = sorted(name_in(o.path) for o in place.names(FOLDER))
+    return readable(names, lambda name: decoded(place.get(_path(name)), DeletedTag, _path(name), f"the record {_path(name)}"))
+
+
+def _path(name: str) -> str:
+    return f"{FOLDER}/{tag_path(name).rpartition('/')[2]}"

@@ -1,0 +1,29 @@
+"""The whole graph at one commit, and tables that are to be part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.storage.tables.changes import TableState
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table to be created with the graph or a schema."""
+
+    table: str
+    location: str
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The whole graph at one commit."""
+
+    branch: str
+    commit: str
+    schema: str
+    tables: Mapping[str, TableState]
