@@ -48,6 +48,11 @@ from omnigraph.model.limits import MAX_U64
 
 __all__ = ["Notice", "NoticeCode", "Resolution", "resolve"]
 
+STEP_BY_STEP = (
+    "A name can be given again once a change before has freed it: rename one thing at a time, to a name that is free, and apply "
+    "the schema after each."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
@@ -72,7 +77,7 @@ def resolve(shape: Shape, accepted: SchemaIR | None, *, domain: str) -> Resoluti
             f"identity domain `{domain}` is not an upper-case ULID", hint="Generate it with a ULID library."
         )
     if matching.problems:
-        raise SchemaIdentityError("; ".join(matching.problems))
+        raise SchemaIdentityError("; ".join(matching.problems), hint=STEP_BY_STEP if matching.in_steps else None)
     return Resolution(bind(shape, _number(shape, matching, first_free), domain), matching.notices)
 
 

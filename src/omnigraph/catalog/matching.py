@@ -7,14 +7,17 @@ Three ways to be the same thing, tried in this order, first for all types and th
     3. an injected property follows its interface      `interface N { label @rename_from("name") }` renames the copies in nodes
 
 Because the same name always wins, old hints may stay in the file for ever, and a rename cannot be combined with the reuse of the
-freed name. What matches nothing is new. Everything that does not resolve is collected, so that one run reports all of it.
+freed name. Names that stand and whose hints go round in a circle (`a` from `b`, `b` from `a`) ask for a swap: no history leaves
+such hints behind, and a swap would be undone when the same text is applied again, so it is refused. What matches nothing is new.
+Everything that does not resolve is collected, so that one run reports all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from omnigraph.catalog.declare.names import TypeKind
 from omnigraph.catalog.ir import PropertyIR, SchemaIR, TypeIR, entity
@@ -56,6 +59,8 @@ class Matching:
     notices: tuple[Notice, ...]
     problems: tuple[str, ...]
     """Each names its entity; none when everything resolved."""
+    in_steps: bool = False
+    """Whether some of them are about names that are to be freed and given again at once."""
 
 
 def declared_types(shape: Shape) -> Iterator[tuple[TypeKind, TypeShape]]:
@@ -98,7 +103,7 @@ def match_against(shape: Shape, accepted: SchemaIR) -> Matching:
             matcher.refuse_hints_of_new_owner(kind, type_)
         else:
             matcher.match_properties(kind, type_, owner)
-    return Matching(matcher.types, matcher.properties, tuple(matcher.notices), tuple(matcher.problems))
+    return Matching(matcher.types, matcher.properties, tuple(matcher.notices), tuple(matcher.problems), matcher.in_steps)
 
 
 def _type_hint(declared: TypeShape) -> str | None:
@@ -112,6 +117,7 @@ class _Matcher:
     properties: dict[PropertyKey, PropertyIR] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    in_steps: bool = False
     unresolved: set[TypeKey] = field(default_factory=set)
     """Types whose hint failed; their properties are left alone, or each would be a second report of the same mistake."""
 
@@ -124,6 +130,9 @@ class _Matcher:
                 self.types[kind, type_.name] = exact
                 taken[exact.type_id] = entity(kind, type_.name)
                 self._note_ignored(entity(kind, type_.name), _type_hint(type_))
+        for kind in ("interface", "node", "edge"):
+            standing = {t.name: _type_hint(t) for k, t in declared if k == kind and (k, t.name) in self.types}
+            self._refuse_circles(standing, partial(entity, kind))
         for kind, type_ in declared:
             hint = _type_hint(type_)
             if hint is None or (kind, type_.name) in self.types:
@@ -133,7 +142,7 @@ class _Matcher:
                 others = [entity(t.kind, t.name) for t in self.accepted.types if t.name == hint]
                 self._refuse_type(kind, type_, _missing_type(others))
             elif named.type_id in taken:
-                self._refuse_type(kind, type_, _consumed_twice(entity(kind, hint), taken[named.type_id]))
+                self._refuse_type(kind, type_, self._consumed_twice(entity(kind, hint), taken[named.type_id]))
             else:
                 self.types[kind, type_.name] = named
                 taken[named.type_id] = what
@@ -154,6 +163,8 @@ class _Matcher:
             else:
                 take(prop, exact)
                 self._note_ignored(entity(kind, desired.name, prop.name), prop.rename_from)
+        standing = {prop.name: prop.rename_from for prop in desired.properties if prop.name in by_name}
+        self._refuse_circles(standing, partial(entity, kind, desired.name))
         for prop in rest:
             what = entity(kind, desired.name, prop.name)
             if prop.rename_from is None:
@@ -166,7 +177,7 @@ class _Matcher:
                 self._refuse(what, prop.rename_from, self._missing_property(prop.rename_from, owner))
             elif named.property_id in taken:
                 source = entity(kind, owner.name, named.name)
-                self._refuse(what, prop.rename_from, _consumed_twice(source, taken[named.property_id]))
+                self._refuse(what, prop.rename_from, self._consumed_twice(source, taken[named.property_id]))
             else:
                 take(prop, named)
 
@@ -199,6 +210,21 @@ class _Matcher:
             message = f'{what}: @rename_from("{hint}") is ignored: the name is already the accepted one'
             self.notices.append(Notice(NoticeCode.IGNORED_EXACT_MATCH, what, message))
 
+    def _refuse_circles(self, standing: Mapping[str, str | None], called: Callable[[str], str]) -> None:
+        """Names that are accepted as they are, with hints that ask for each other's."""
+        for first in sorted(standing):
+            way = [first]
+            while (hint := standing.get(way[-1])) is not None and hint not in way:
+                way.append(hint)
+            if hint == first and len(way) > 1 and first == min(way):
+                told = ", ".join(f"{called(name)} from {standing[name]}" for name in way)
+                self.problems.append(f"{told}: names cannot be swapped in one change")
+                self.in_steps = True
+
+    def _consumed_twice(self, source: str, other: str) -> str:
+        self.in_steps = True
+        return f"{source} would be consumed by more than one declaration, the other being {other}"
+
     def _refuse_type(self, kind: TypeKind, declared: TypeShape, problem: str) -> None:
         self.unresolved.add((kind, declared.name))
         self._refuse(entity(kind, declared.name), _type_hint(declared) or "", problem)
@@ -211,7 +237,3 @@ def _missing_type(of_other_kinds: Sequence[str]) -> str:
     if of_other_kinds:
         return f"{' and '.join(of_other_kinds)} has that name, and nothing can be renamed across declaration kinds"
     return "no accepted declaration has that name"
-
-
-def _consumed_twice(source: str, other: str) -> str:
-    return f"{source} would be consumed by more than one declaration, the other being {other}"
