@@ -163,8 +163,20 @@ def test_a_change_of_a_type_that_is_gone_leaves_nothing_to_revert(graph: og.Grap
     assert graph.revert(done).outcome == "nothing_to_revert"
 
 
-def test_a_change_of_the_schema_is_not_reverted(graph: og.Graph) -> None:
-    applied = graph.apply_schema(WIDER).commit
+@pytest.mark.parametrize(
+    "schema",
+    [
+        WIDER,
+        RENAMED,
+        SCHEMA + "\nnode City { name: String @key }",
+        SCHEMA.replace("node Company", 'node Firm @rename_from("Company")').replace("-> Company", "-> Firm"),
+        SCHEMA.replace("node Company", 'node Company @description("who pays")'),
+    ],
+    ids=["wider", "property renamed", "type added", "type renamed", "described"],
+)
+def test_a_change_of_the_schema_is_not_reverted(graph: og.Graph, schema: str) -> None:
+    """Whether it touched rows or not: one that only renames a type touches none."""
+    applied = graph.apply_schema(schema).commit
     assert applied is not None
     with pytest.raises(og.SchemaBoundary, match="changed the schema") as caught:
         graph.revert(applied.id)

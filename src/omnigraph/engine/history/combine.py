@@ -153,7 +153,7 @@ class Combiner:
         """What they did to a type."""
         states = [view.snapshot.tables.get(key) for view in (self.base, self.theirs)]
         there = types_of(self.theirs.catalog).get(key)
-        if slim and states[0] is not None and states[1] is not None and there is not None and states[0].pin != states[1].pin:
+        if slim and states[0] is not None and states[1] is not None and there is not None and not states[0].holds_what(states[1]):
             found = self._deltas.slim(states[0], there, states[1], type_)
             if found is not None:
                 return found
@@ -202,7 +202,7 @@ class Combiner:
         now, there = self.ours.snapshot.tables[key], self.theirs.snapshot.tables[key]
         if before is None:
             return RowDelta.of(theirs.type, no_images(theirs.type), self._rows(self.ours, theirs.type, theirs.ids.to_pylist()))
-        if before.pin == now.pin and common.is_empty:
+        if before.holds_what(now) and common.is_empty:
             return RowDelta.nothing(theirs.type)
         if common.is_empty and (found := self._deltas.touched_too(theirs, before, self._base_types[key], there, now)) is not None:
             return found

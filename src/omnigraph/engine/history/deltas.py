@@ -125,6 +125,17 @@ class Deltas:
         states = before.snapshot.tables.get(old[1]), after.snapshot.tables.get(new[1])
         return self.of_pins(old[0], states[0], new[0], states[1], dropped=dropped)
 
+    def parted(self, old: View, new: View) -> int | None:
+        """The first identity that was not given when two states parted; None where identities mean the same in both."""
+        schemas = {view.snapshot.schema for view in (old, new)}
+        base = None if len(schemas) == 1 else merge_base(old.snapshot.commit, new.snapshot.commit, self._log.parents)
+        if base is None:
+            return None
+        commit = self._log.get(base)
+        if commit.schema in schemas:
+            return None
+        return self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {})).ir.next_id
+
     def _known_before(self, before: View, after: View) -> dict[str, Type]:
         """The types of the state that two states have in common, by the keys of their tables; none if the first is that state."""
         if before.snapshot.schema == after.snapshot.schema:
@@ -142,7 +153,7 @@ class Deltas:
     ) -> RowDelta | None:
         if first.state is None or second.state is None or first.type is None or second.type is None:
             return self.of_pins(first.type, first.state, second.type, second.state, shown)
-        if first.state.pin == second.state.pin:
+        if first.state.holds_what(second.state):
             return None
         if first.schema == second.schema and (apart := self._apart(first.state, second.state)) > DIRECT_ROWS:
             way = self._shorter_way(key, first, second, apart)
@@ -166,14 +177,15 @@ class Deltas:
         type_ = shown or new or old
         if type_ is None or (before is None and after is None):
             return None
-        if before is not None and after is not None and before.pin == after.pin:
+        if before is not None and after is not None and before.holds_what(after):
             return None
         state = after or before
         assert state is not None
         columns = tuple(
             () if t is None else tuple((p.name, p.property_id) for p in t.properties.values()) for t in (type_, old, new)
         )
-        key = (state.location, before and before.pin, after and after.pin, "delta", type_.name, columns, dropped)
+        pins = tuple(state and (state.location, state.pin) for state in (before, after))
+        key = (state.location, pins, "delta", type_.name, columns, dropped)
         found: RowDelta = self._workspace.memory.keep(
             key, lambda: self._compared(type_, old, before, new, after, dropped), lambda d: d.nbytes + 1024
         )
@@ -310,7 +322,7 @@ class Deltas:
                     found.append((start, change.before))
                     start = change.after
         found.append((start, second.state))
-        return [(before, after) for before, after in found if before.pin != after.pin]
+        return [(before, after) for before, after in found if not before.holds_what(after)]
 
 
 def _reversed(way: list[tuple[TableState, TableState]]) -> list[tuple[TableState, TableState]]:

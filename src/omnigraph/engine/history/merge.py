@@ -19,7 +19,8 @@ then it is prepared again, against the new state, a bounded number of times. Not
 A revert is the same thing with other ends: the commit is the base, its parent is theirs. What happened later to the same
 entities comes up as conflicts. The schema may have changed since: types and properties are known by identity, so what was
 renamed is brought back under its new name, what was dropped since is not brought back, and what has become a rule since is
-checked. Only a commit that changed the schema itself cannot be reverted.
+checked. A commit of a branch whose schema changed apart is read in the terms of the branch it is undone on (`parting`). Only a
+commit that changed the schema itself cannot be reverted, whether it touched rows or not.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.conflicts import Conflict, Resolutions, Resolve, refused
 from omnigraph.engine.history.deltas import Deltas
 from omnigraph.engine.history.diff import lines_of
+from omnigraph.engine.history.parting import in_terms_of
 from omnigraph.engine.history.row_delta import DELETE, INSERT, UPDATE
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import typed
@@ -284,7 +286,15 @@ class Merger:
     def revert(self, commit: Commit, branch: str, wanted: Wanted) -> Merge:
         """Undo a commit on a branch."""
         assert commit.parent is not None
-        if commit.op_class is OpClass.MAINTENANCE or not commit.changes:
+        maintenance = commit.op_class is OpClass.MAINTENANCE
+        if not maintenance and commit.schema != self._log.get(commit.parent).schema:
+            raise SchemaBoundary(
+                f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
+                hint=f'Go back by g.apply_schema: g.schema(at="{commit.parent}") is the schema before. Say @rename_from where a '
+                "name goes back, and look at g.plan_schema first.",
+                commit=commit.id,
+            )
+        if maintenance or not commit.changes:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, wanted.dry_run, actor=wanted.actor)
         if wanted.dry_run:
             return self._revert(commit, branch, wanted)
@@ -294,12 +304,9 @@ class Merger:
     def _revert(self, commit: Commit, branch: str, wanted: Wanted) -> Merge:
         assert commit.parent is not None
         ours, done, undone = self._view(branch), self._view_at(commit.id), self._view_at(commit.parent)
-        if done.snapshot.schema != undone.snapshot.schema:
-            raise SchemaBoundary(
-                f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
-                hint="Apply the schema you want to have: g.apply_schema(g.schema(at=commit.parent)) plans the way back.",
-                commit=commit.id,
-            )
+        parted = self._deltas.parted(done, ours)
+        if parted is not None:
+            done, undone = (in_terms_of(view, ours.catalog, parted) for view in (done, undone))
         resolutions = Resolutions(wanted.resolve)
         combined = Combiner(self._deltas, done, ours, undone, strict=wanted.strict, resolutions=resolutions).run()
         if wanted.dry_run or combined.conflicts:
@@ -329,7 +336,7 @@ class Merger:
         for one in combined.types:
             before = base.snapshot.tables.get(one.key)
             now, there = ours.snapshot.tables[one.key], theirs.snapshot.tables[one.key]
-            if not one.decided and one.is_plain and before is not None and before.pin == now.pin:
+            if not one.decided and one.is_plain and before is not None and before.holds_what(now):
                 counts = one.theirs
                 replacements.append(
                     self._replacement(
@@ -362,7 +369,7 @@ class Merger:
         ids = tuple(delta.ids.to_pylist())
         old = tuple(delta.before["id"].to_pylist())
         plain_inserts = not one.decided and one.is_plain and delta.inserts_only and before is not None
-        if plain_inserts and same_columns(tables.open(now), tables.open(there)):
+        if plain_inserts and now.location == there.location and same_columns(tables.open(now), tables.open(there)):
             assert before is not None
             parts = unlike(tables.open(before), tables.open(there))
             rows = sum(part.rows for part in parts.came)

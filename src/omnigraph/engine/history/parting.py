@@ -8,7 +8,8 @@ number at which they parted, each for itself, so above that number equal numbers
 
 What was there when they parted is matched by its identity, whatever it is called since: P is P, and P.k is P.k. What was added
 after that is matched by name: `P.height` is one property on both sides, `P.shoe` is on one side only. The same holds of types. A
-property that both added with different types of value is two properties.
+property that both added with different types of value is two properties; so are two types of one name whose keys or ends are not
+the same, for their entities are not.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.catalog.catalog import Catalog, Property
 from omnigraph.engine.history.deltas import Type, types_of
+from omnigraph.engine.snapshot.view import View, table_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +40,53 @@ class Pair:
 def paired(before: Catalog, after: Catalog, parted: int) -> Iterator[Pair]:
     """The types of two schemas, matched. `parted` is the first identity that was not given when they parted."""
     old, new = types_of(before), types_of(after)
-    added = {(_kind(type_), type_.name): key for key, type_ in new.items() if type_.type_id >= parted}
-    matched = set()
-    for key, type_ in old.items():
-        match = key if type_.type_id < parted else added.get((_kind(type_), type_.name), "")
+    added = {(type_.kind, type_.name): key for key, type_ in new.items() if type_.type_id >= parted}
+    matched: dict[str, str] = {}
+    for key, type_ in sorted(old.items(), key=lambda item: item[1].is_edge):
+        match = key if type_.type_id < parted else added.get((type_.kind, type_.name), "")
         found = new.get(match)
-        if found is None:
+        translated = None if found is None else _translated(type_, found.properties, parted)
+        if (
+            found is None
+            or translated is None
+            or (type_.type_id >= parted and not _alike(translated, found, before, after, matched))
+        ):
             yield Pair(type_, key, None, "")
         else:
-            matched.add(match)
-            yield Pair(_translated(type_, found.properties, parted), key, found, match)
+            matched[key] = match
+            yield Pair(translated, key, found, match)
     for key, type_ in new.items():
-        if key not in matched:
+        if key not in matched.values():
             yield Pair(None, "", type_, key)
+
+
+def in_terms_of(view: View, catalog: Catalog, parted: int) -> View:
+    """A state whose types and properties have the identities that they have in another schema.
+
+    What has no match there is left out. `parted` is the first identity that was not given when the two parted.
+    """
+    nodes, edges, tables = dict[str, Type](), dict[str, Type](), {}
+    for pair in paired(view.catalog, catalog, parted):
+        if pair.before is None or pair.after is None:
+            continue
+        tables[pair.after_key] = view.snapshot.tables[pair.before_key]
+        named = nodes if pair.before.is_node else edges
+        named[pair.before.name] = replace(pair.before, type_id=pair.after.type_id, incarnation=pair.after.incarnation)
+    terms = replace(view.catalog, nodes=nodes, edges=edges)
+    return View(view.workspace, replace(view.snapshot, tables=tables), terms)
+
+
+def _alike(old: Type, new: Type, before: Catalog, after: Catalog, matched: Mapping[str, str]) -> bool:
+    """Whether an entity of two types of one name may be one entity: the same key, or the same types at both ends."""
+    if old.is_node:
+        return {prop.property_id for prop in _keys(old)} == {prop.property_id for prop in new.key}
+    ends = ((old.source, new.source), (old.target, new.target))
+    return all(matched.get(table_key(before.nodes[first])) == table_key(after.nodes[second]) for first, second in ends)
+
+
+def _keys(type_: Type) -> list[Property]:
+    """The properties of a key as the translated properties have them."""
+    return [type_.properties[prop.name] for prop in type_.key]
 
 
 def _translated(type_: Type, into: Mapping[str, Property], parted: int) -> Type:
@@ -65,7 +101,3 @@ def _translated(type_: Type, into: Mapping[str, Property], parted: int) -> Type:
             prop = replace(prop, property_id=match.property_id)
         properties[name] = prop
     return replace(type_, properties=properties)
-
-
-def _kind(type_: Type) -> str:
-    return type_.kind

@@ -22,7 +22,7 @@ from omnigraph.engine.history.parting import paired
 from omnigraph.engine.history.row_delta import RowDelta
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
-from omnigraph.storage.commits.lineage import Commit, merge_base
+from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.name_rules import reads_like_id
 from omnigraph.storage.commits.reclaimed_commits import reclaimed
 from omnigraph.storage.graph_store import Snapshot
@@ -64,7 +64,7 @@ class Past:
         old, new = self.named(before), self.named(after)
         chosen = Filter.of(kinds, types, ops)
         chosen.check(old.catalog, new.catalog)
-        parted = self._parted(old, new)
+        parted = self.deltas.parted(old, new)
         if parted is None:
             chosen = chosen.following((), old.catalog, new.catalog)
             every = {**types_of(old.catalog), **types_of(new.catalog)}
@@ -76,15 +76,6 @@ class Past:
         pins = {now[key].name: state.pin for key, state in new.snapshot.tables.items() if key in now}
         ends = [End(name, v.snapshot.commit, self.log.get(v.snapshot.commit).number) for name, v in ((before, old), (after, new))]
         return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins)
-
-    def _parted(self, old: View, new: View) -> int | None:
-        """The first identity that was not given when two states parted; None where identities mean the same in both."""
-        schemas = {view.snapshot.schema for view in (old, new)}
-        base = None if len(schemas) == 1 else merge_base(old.snapshot.commit, new.snapshot.commit, self.log.parents)
-        if base is None:
-            return None
-        commit = self.log.get(base)
-        return None if commit.schema in schemas else self._catalog_of(commit).ir.next_id
 
     def _apart(self, old: View, new: View, parted: int, chosen: Filter) -> Iterator[RowDelta]:
         for pair in paired(old.catalog, new.catalog, parted):

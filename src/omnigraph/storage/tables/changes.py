@@ -141,6 +141,10 @@ class TableState:
     fragments: int
     indexes: tuple[IndexState, ...] = ()
 
+    def holds_what(self, other: TableState) -> bool:
+        """Whether another state is the same version of the same table."""
+        return (self.location, self.pin) == (other.location, other.pin)
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:
