@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -30,6 +31,10 @@ edge Cites: Doc -> Doc { weight: F64? }
 
 ROWS = 300
 PAGE = 4096
+
+_TEXT = re.compile(rb"[ -~]{8,}")
+_NAME = re.compile(rb"/lance\.[a-zA-Z0-9.]+")
+"""How Lance names the encodings of pages, in files of its own."""
 
 
 def doc(number: int) -> dict[str, Any]:
@@ -194,8 +199,20 @@ def _zero(data: bytes) -> bytes:
     return data[:at] + bytes(min(PAGE, len(data) - at)) + data[at + PAGE :]
 
 
+def _zero_text(data: bytes, number: int, text: re.Pattern[bytes] = _TEXT) -> bytes:
+    """Eight zeros in the middle of one of the texts in a file."""
+    found = [m.span() for m in text.finditer(data)]
+    if not found:
+        return data
+    begin, end = found[number % len(found)]
+    at = (begin + end) // 2 - 4
+    return data[:at] + bytes(8) + data[at + 8 :]
+
+
 DAMAGES: dict[str, Callable[[bytes, bytes], bytes | None]] = {
     "zeros": lambda data, _: _zero(data),
+    "zeros in the last text": lambda data, _: _zero_text(data, -1),
+    "zeros in a name": lambda data, _: _zero_text(data, 0, _NAME),
     "cut": lambda data, _: data[: len(data) // 2],
     "last byte": lambda data, _: data[:-1],
     "flip 1": lambda data, _: _flip(data, 1),

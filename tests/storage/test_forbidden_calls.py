@@ -1,11 +1,12 @@
 """What the source may not say: calls of Lance that move a head or delete pinned files, and durable calls outside `effects.run`.
 
-Two readings of the source:
+Three readings of the source:
 
 * **Forbidden calls.** Lance's inline API commits by itself, on a table's own lineage. Nothing may be committed but by a detached
   commit (a pin), by the manifest, or by promotion. The few exceptions are listed with their reasons.
 * **Durable calls go through `effects.run`.** Whatever reaches the store stands in a function or lambda handed to it, or in one
   that is used by such functions only. Otherwise the crash tests would not know of it.
+* **Scans look at their files first.** A scan of a damaged file can end the process, unless somebody has looked at it before.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ ON_DATASETS = {"delete", "drop", "insert", "merge", "update", "create_branch", "
 DATASET_NAMES = {"dataset", "ds", "head", "pinned", "published", "table", "handle", "memory"}
 
 ALLOWED = {
-    ("tables.py", "_created", "write_dataset"): "creates an empty table: a detached commit cannot",
+    ("table.py", "_created", "write_dataset"): "creates an empty table: a detached commit cannot",
     ("manifest.py", "create", "write_dataset"): "creates the manifest of a branch; nobody sees it before a ref names it",
     ("format.py", "_write_stamp", "update_schema_metadata"): "the stamp of a manifest, when a graph is migrated",
     ("rows.py", "found", "drop_columns"): "of an Arrow table",
@@ -110,6 +111,15 @@ OUTSIDE = {
     ("syncing.py", "syncfs"): "what `flush` is made of",
 }
 """(module, name) → why it need not go through `effects.run`."""
+
+SCANS = {"scanner", "to_table", "to_batches", "to_reader"}
+SCANNED = {"dataset", "_dataset", "ds", "fragment", "tail", "pinned", "head"}
+
+SOUND = {
+    ("table.py", "scanner"): "looks at the files first; everything else asks it",
+    ("manifest.py", "_scan"): "looks at the files first",
+}
+"""Where Lance may be asked for a scan."""
 
 
 # ── reading the source ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,6 +243,14 @@ def _inside(source: Source, node: ast.AST, handed: set[ast.AST]) -> bool:
     return any(node in ast.walk(region) for region in handed if isinstance(region, ast.expr))
 
 
+def scans_unseen(source: Source) -> Iterator[str]:
+    for node in source.around:
+        if not isinstance(node, ast.Call) or called(node)[0] not in SCANS or called(node)[1] not in SCANNED:
+            continue
+        if not any((source.name, function) in SOUND for function in source.functions(node)):
+            yield f"{source.at(node)} {'.'.join(reversed(called(node)))}"
+
+
 def modules(folder: Path) -> list[Source]:
     return [Source.read(p.name, p.read_text()) for p in sorted(folder.rglob("*.py"))]
 
@@ -249,12 +267,28 @@ def knows_tables(source: Source) -> bool:
 
 def test_no_call_moves_a_head_or_deletes_pinned_files() -> None:
     sources = [source for source in modules(PACKAGE) if knows_tables(source)]
-    assert {"tables.py", "manifest.py", "columns.py"} <= {source.name for source in sources}
+    assert {"table.py", "manifest.py", "columns.py"} <= {source.name for source in sources}
     assert [problem for source in sources for problem in forbidden(source)] == []
 
 
 def test_every_durable_call_goes_through_effects() -> None:
     assert [problem for source in modules(STORAGE) for problem in durable_outside_effects(source)] == []
+
+
+def test_no_file_is_scanned_unseen() -> None:
+    assert [problem for source in modules(STORAGE) for problem in scans_unseen(source)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(table): table.dataset.scanner(filter='x')",
+        "def f(self): return self._dataset.to_table()",
+        "def f(fragment): fragment.to_batches()",
+    ],
+)
+def test_the_check_for_scans_bites(text: str) -> None:
+    assert list(scans_unseen(Source.read("x.py", text))) != []
 
 
 def test_every_name_of_an_effect_is_used() -> None:

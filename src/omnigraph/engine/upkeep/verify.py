@@ -34,7 +34,10 @@ _ROWS: Final = 1 << 16
 
 
 def broken_promises(view_of: Callable[[str | None, str | None], View], found: Inspected) -> Iterator[Problem]:
-    """Every promise that is broken, branch by branch; what cannot be read is a problem, too."""
+    """Every promise that is broken, branch by branch; what cannot be read is a problem, too.
+
+    Types that rest on files which do not hold what was written, or whose ends do, are left out: that is told already.
+    """
     from omnigraph.storage.reclaiming.verify import Problem, ProblemKind
 
     seen = set[tuple[object, ...]]()
@@ -50,7 +53,7 @@ def broken_promises(view_of: Callable[[str | None, str | None], View], found: In
         types: list[EntityType] = [*view.catalog.nodes.values(), *view.catalog.edges.values()]
         for type_ in types:
             about = _about(view, type_)
-            if about in seen:
+            if about in seen or not found.unread.isdisjoint(about):
                 continue
             seen.add(about)
             try:

@@ -41,7 +41,7 @@ import pyarrow.compute as pc
 from lance import LanceDataset
 from lance import LanceOperation as Op
 from lance.dataset import Session
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import DamagedRecord, NotFound, StorageError
 from omnigraph.storage.commits import format as formats
@@ -51,6 +51,7 @@ from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import LostRace, translated
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import damaged, decoded, encoded
+from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal, one_of
 from omnigraph.storage.lance_format.fragments import plain
@@ -178,6 +179,7 @@ class Manifest:
         self.incarnation = incarnation
         self.location = f"__manifest/{incarnation}"
         self._session = session
+        self._files = Sound(place)
         self._lock = Lock()
         """One thread looks; the others that wait for it then look at what it found."""
         self._swapping = Lock()
@@ -295,7 +297,7 @@ class Manifest:
         fragments = dataset.get_fragments()
         tail = max(fragments, key=lambda f: f.fragment_id)
         with translated(f"read the manifest {self.location}"):
-            rows = tail.to_table()
+            rows = self._sound([tail])[0].to_table()
         heads = [head for _, head in self._of_kind(rows, "head", Head)]
         if len(heads) != 1:
             raise damaged(f"the manifest {self.location}", f"its newest fragment has {len(heads)} heads")
@@ -306,6 +308,11 @@ class Manifest:
         recent = tuple(commit for _, commit in commits)
         packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
         return ManifestState(dataset.version, tail.fragment_id, heads[0], {s.table: s for s in states}, recent, packed)
+
+    def _sound(self, fragments: list[LanceFragment]) -> list[LanceFragment]:
+        """Fragments that Lance may read."""
+        self._files.require(f"{self.location}/{DATA}/{file.path}" for fragment in fragments for file in fragment.metadata.files)
+        return fragments
 
     def _of_kind(self, rows: pa.Table, kind: str, body: type[Body]) -> list[tuple[bytes, Body]]:
         return _read(rows.filter(pc.equal(rows["kind"], kind)), body, self.location)
@@ -367,7 +374,7 @@ class Manifest:
             return []
         self.scans += 1
         with translated(f"read the manifest {self.location}"):
-            rows = self._dataset.scanner(filter=where.sql, fragments=fragments).to_table()
+            rows = self._dataset.scanner(filter=where.sql, fragments=self._sound(fragments)).to_table()
         found = [value for _, value in _read(rows, body, self.location)]
         return list(zip(rows["seq"].to_pylist(), found, strict=True)) if with_seq else found
 
@@ -513,7 +520,7 @@ class Manifest:
                 continue
             fragment = dataset.get_fragment(number)
             assert fragment is not None
-            rows = pa.concat_tables([fragment.to_table(), rows])
+            rows = pa.concat_tables([self._sound([fragment])[0].to_table(), rows])
             merged.append(number)
         return merged, rows
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -50,6 +50,10 @@ from omnigraph.storage.tables.rows import deleted, pieces
 from omnigraph.storage.tables.table import Table, Tables
 
 _HINT = re.compile(rb'"version":\s*(\d{1,18})\b')
+
+
+Pinned = tuple[str, int]
+"""The location of a table, and the version."""
 
 
 class ProblemKind(Enum):
@@ -118,6 +122,8 @@ class Inspected:
     """Files as they were written, by their paths below the place."""
     stored: Mapping[str, int]
     """Files as they are: how long they are."""
+    unread: frozenset[Pinned] = frozenset()
+    """Tables that rest on files which do not hold what was written: they are not to be read."""
 
     @cached_property
     def in_folders(self) -> Mapping[str, Mapping[str, int | None]]:
@@ -141,8 +147,9 @@ def verify(store: GraphStore, *, deep: bool = False, content: bool = False, furt
     if content:
         from omnigraph.storage.reclaiming.verify_content import check_content
 
-        problems += check_content(store, found, files)
-        problems += further(found) if further is not None else ()
+        wrong, unread = check_content(store, found, files)
+        problems += wrong
+        problems += further(replace(found, unread=unread)) if further is not None else ()
     unchecked = sum(path in found.stored and path not in found.recorded and not path.endswith("/") for path in files)
     pins = {(state.location, state.pin) for state in found.states}
     refs, tags = found.lineage.refs, found.lineage.tags

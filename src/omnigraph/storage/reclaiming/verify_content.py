@@ -1,7 +1,7 @@
 """Verify what files and tables hold, and not only that they are there. Reads everything once.
 
     checksum   files that the graph rests on are read and compared with what was written (`checksums`)
-    rows       every row of every newest state and tag is read
+    rows       every row of every newest state and tag is read, unless it rests on a file that differs
     ids        no id stands there twice
     index      values are asked for through each index and by reading through: both must find the same rows. All of them in small
                tables, `SAMPLED` spread over the others; words and neighbours by a few rows of their own
@@ -11,7 +11,7 @@ What the rows *mean* is for others to check (`engine.verifying`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -23,9 +23,11 @@ from omnigraph.errors import GraphError
 from omnigraph.storage.files.checksums import checksum
 from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import equal, is_there, one_of
-from omnigraph.storage.reclaiming.verify import Inspected, Problem, ProblemKind
+from omnigraph.storage.reclaiming.verify import Inspected, Pinned, Problem, ProblemKind
 from omnigraph.storage.tables.changes import IndexState, TableState
+from omnigraph.storage.tables.needed_files import needs_of
 from omnigraph.storage.tables.rows import found, scan_images
 from omnigraph.storage.tables.search import Metric, Words, full_text, full_text_by_reading, nearest
 from omnigraph.storage.tables.table import LOOKUP_BATCH, Table, Tables
@@ -41,13 +43,33 @@ _THREADS: Final = 4
 _FIND_BY_VALUE: Final = frozenset({"BTREE", "BITMAP"})
 
 
-def check_content(store: GraphStore, inspected: Inspected, needed: Iterable[str]) -> Iterator[Problem]:
-    """Everything that is wrong with what files and tables hold."""
-    yield from _wrong_files(store, inspected, needed)
+def check_content(store: GraphStore, inspected: Inspected, needed: Iterable[str]) -> tuple[list[Problem], frozenset[Pinned]]:
+    """Everything that is wrong with what files and tables hold, and the tables whose files differ: those are not read.
+
+    A file that does not hold what was written may make Lance do anything, and what it would answer is of no use.
+    """
+    problems = list(_wrong_files(store, inspected, needed))
+    wrong = {problem.path for problem in problems}
     tables = Tables(store.place)  # of its own, so that nothing is taken from a cache
+    unread = set[Pinned]()
     for state, name in inspected.states.items():
-        if state in inspected.newest:
-            yield from _wrong_rows(tables, state, name)
+        if _rests_on(tables, state, wrong):
+            unread.add((state.location, state.pin))
+        elif state in inspected.newest:
+            problems += _wrong_rows(tables, state, name)
+    return problems, frozenset(unread)
+
+
+def _rests_on(tables: Tables, state: TableState, wrong: Set[str]) -> bool:
+    """Whether a table needs one of these files."""
+    below = {path for path in wrong if path.startswith(f"{state.location}/")}
+    if not below or f"{state.location}/{version_file(state.pin)}" in below:
+        return bool(below)
+    try:
+        needs = needs_of(tables.open(state))
+    except GraphError:  # told already
+        return True
+    return any(needs.cover(path) for path in below)
 
 
 def _wrong_files(store: GraphStore, inspected: Inspected, needed: Iterable[str]) -> Iterator[Problem]:

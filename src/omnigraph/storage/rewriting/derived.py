@@ -27,7 +27,7 @@ def own(table: Table) -> Table:
     """The same table at the same pin, behind a handle that nobody else has."""
     with translated(f"open {table.location} at {table.pin}"):
         dataset = table.dataset.checkout_version(table.pin)
-    return Table(table.place, dataset, table.table, table.location, table.recent)
+    return table.same(dataset)
 
 
 def outcome(

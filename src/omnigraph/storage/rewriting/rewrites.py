@@ -160,7 +160,7 @@ def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...], 
             known.append(rows)
     if unknown:
         with translated(f"read {table.location}"):
-            known.insert(0, table.dataset.scanner(fragments=unknown, scan_in_order=True).to_table())
+            known.insert(0, table.scanner(fragments=unknown, scan_in_order=True).to_table())
     written = table.store(pa.concat_tables(known).combine_chunks(), Call.REWRITE_ROWS)
     # Names what goes by its number; a `Rewrite` wants each of these fragments described.
     new = Op.Update(list(chosen), [], list(written.fragments), **table.no_field_changed())

@@ -125,11 +125,11 @@ def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | Non
         wanted = {part.piece.number for part in parts if part.offsets is None}
         if wanted:
             fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
-            found.append(table.dataset.scanner(names, fragments=fragments, blob_handling="all_binary").to_table())
+            found.append(table.scanner(names, fragments=fragments, blob_handling="all_binary").to_table())
         wherever = addresses(parts)
         for at in range(0, len(wherever), LOOKUP_BATCH):
             chosen = one_of("_rowaddr", wherever[at : at + LOOKUP_BATCH].tolist())  # fetched, not searched for
-            scanner = table.dataset.scanner(names, filter=chosen.sql, blob_handling="all_binary")
+            scanner = table.scanner(names, filter=chosen.sql, blob_handling="all_binary")
             found.append(scanner.to_table())
     return pa.concat_tables(found) if found else table.schema.empty_table().select(names or table.schema.names)
 

@@ -51,7 +51,7 @@ def mark(work: Marking) -> Marks:
     with translated(f"look for replaced rows in {table.location}"):
         fragment = table.dataset.get_fragment(work.piece)
         assert fragment is not None
-        rows = table.dataset.scanner(columns=["id"], fragments=[fragment], with_row_address=True).to_table()
+        rows = table.scanner(columns=["id"], fragments=[fragment], with_row_address=True).to_table()
     ids, there = rows["id"], np.zeros(rows.num_rows, np.bool_)
     for batch in work.new.open().scan(["id"], batch_rows=_IDS):
         there |= pc.is_in(ids, value_set=batch.column("id")).to_numpy()

@@ -89,9 +89,7 @@ def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -
             return schema.empty_table()
 
         def read(some: Sequence[lance.LanceFragment]) -> pa.Table:
-            scanner = table.dataset.scanner(
-                columns=list(columns), fragments=list(some), scan_in_order=True, batch_size=_SCANNED_ROWS
-            )
+            scanner = table.scanner(columns=list(columns), fragments=list(some), scan_in_order=True, batch_size=_SCANNED_ROWS)
             return scanner.to_table()
 
         if len(fragments) < 2 or sum(piece.rows for piece in chosen) < SIDE_BY_SIDE:
@@ -125,7 +123,7 @@ def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table
 def found(table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
     """Rows a filter keeps, through an index if there is one: their addresses (piece number, then offset) and some columns."""
     with translated(f"read {table.location}"):
-        rows = table.dataset.scanner(
+        rows = table.scanner(
             columns=list(columns), filter=where.sql, with_row_address=True, use_scalar_index=use_index, prefilter=True
         ).to_table()
     return rows["_rowaddr"].to_numpy().astype(np.int64), rows.drop_columns(["_rowaddr"])
@@ -138,7 +136,7 @@ def images(table: Table, ids: Sequence[str]) -> pa.Table:
     with translated(f"read {table.location}"):
         for at in range(0, len(wanted), LOOKUP_BATCH):
             where = one_of("id", wanted[at : at + LOOKUP_BATCH])
-            parts.append(table.dataset.scanner(filter=where.sql, prefilter=True, blob_handling="all_binary").to_table())
+            parts.append(table.scanner(filter=where.sql, prefilter=True, blob_handling="all_binary").to_table())
     return pa.concat_tables(parts) if parts else table.schema.empty_table()
 
 
@@ -155,7 +153,7 @@ def scan_images(
         chosen = None if wanted is None else [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         if chosen == []:
             return
-        scanner = table.dataset.scanner(
+        scanner = table.scanner(
             columns=None if columns is None else list(columns),
             fragments=chosen,
             scan_in_order=True,
@@ -172,7 +170,7 @@ def scan_without(table: Table, column: str, pieces: Iterable[int]) -> Iterator[p
         chosen = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         if not chosen:
             return
-        scanner = table.dataset.scanner(
+        scanner = table.scanner(
             filter=is_null(column).sql,
             fragments=chosen,
             scan_in_order=True,
@@ -190,7 +188,7 @@ def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> It
     _, handle = table.apply(state, Overwrite(written))
     if handle is not None:
         with translated(f"read {table.location}"):
-            yield from handle.dataset.scanner(scan_in_order=True, blob_handling="all_binary").to_batches()
+            yield from handle.scanner(scan_in_order=True, blob_handling="all_binary").to_batches()
 
 
 def columns_of_written(table: Table, state: TableState, written: WrittenRows, columns: Sequence[str]) -> pa.Table:

@@ -81,14 +81,14 @@ def full_text(
         full_text_indexes = (i for i in table.dataset.describe_indices() if i.index_type == "Inverted")
         index = next((i for i in full_text_indexes if i.field_names == [column]), None)
         if index is None:
-            return _found_in_memory(table.dataset, table.dataset.get_fragments(), {}, search)
+            return _found_in_memory(table, table.dataset.get_fragments(), {}, search)
         covered = {number for segment in index.segments for number in segment.fragment_ids}
         uncovered = [f for f in table.dataset.get_fragments() if f.fragment_id not in covered]
         if not uncovered or not (isinstance(query, Words) and query.typos):
-            return _found(table.dataset, None, search)
+            return _found(table, None, search)
         indexed = [f for f in table.dataset.get_fragments() if f.fragment_id in covered]
-        parts = [_found_in_memory(table.dataset, uncovered, index.details, search)]
-        parts += [_found(table.dataset, indexed, search)] if indexed else []
+        parts = [_found_in_memory(table, uncovered, index.details, search)]
+        parts += [_found(table, indexed, search)] if indexed else []
         return pa.concat_tables(parts).sort_by([("_score", "descending")]).slice(0, limit)
 
 
@@ -100,11 +100,11 @@ def full_text_by_reading(
         indexes = (i for i in table.dataset.describe_indices() if i.index_type == "Inverted" and i.field_names == [column])
         analysis = next((i.details for i in indexes), {})
         search = _Search(column, query, None, where, tuple(columns))
-        return _found_in_memory(table.dataset, table.dataset.get_fragments(), analysis, search)
+        return _found_in_memory(table, table.dataset.get_fragments(), analysis, search)
 
 
-def _found(dataset: LanceDataset, fragments: list[LanceFragment] | None, search: _Search) -> pa.Table:
-    return dataset.scanner(
+def _found(rows: Table | LanceDataset, fragments: list[LanceFragment] | None, search: _Search) -> pa.Table:
+    return rows.scanner(
         columns=[*search.columns, "_score"],
         full_text_query=_lance_query(search.column, search.query),
         filter=text_of(search.where),
@@ -114,14 +114,12 @@ def _found(dataset: LanceDataset, fragments: list[LanceFragment] | None, search:
     ).to_table()
 
 
-def _found_in_memory(
-    dataset: LanceDataset, fragments: list[LanceFragment], analysis: Mapping[str, object], search: _Search
-) -> pa.Table:
+def _found_in_memory(table: Table, fragments: list[LanceFragment], analysis: Mapping[str, object], search: _Search) -> pa.Table:
     """Search fragments through an index that exists for this search only, and analyses text as the lasting one does."""
     wanted = list(dict.fromkeys((*search.columns, search.column)))
-    rows = dataset.scanner(columns=wanted, filter=text_of(search.where), fragments=fragments).to_table() if fragments else None
+    rows = table.scanner(columns=wanted, filter=text_of(search.where), fragments=fragments).to_table() if fragments else None
     if not rows:
-        schema = pa.schema([*(dataset.schema.field(name) for name in search.columns), pa.field("_score", pa.float32())])
+        schema = pa.schema([*(table.schema.field(name) for name in search.columns), pa.field("_score", pa.float32())])
         return schema.empty_table()
     memory = lance.write_dataset(rows, "memory://rows-not-indexed")
     stated: dict[str, Any] = {k: v for k, v in analysis.items() if v is not None and k != "document_granularity"}
@@ -159,6 +157,4 @@ def nearest(
     if probes is not None:
         asked["nprobes"] = probes
     with translated(f"search {column} of {table.location}"):
-        return table.dataset.scanner(
-            columns=[*columns, "_distance"], nearest=asked, filter=text_of(where), prefilter=True
-        ).to_table()
+        return table.scanner(columns=[*columns, "_distance"], nearest=asked, filter=text_of(where), prefilter=True).to_table()

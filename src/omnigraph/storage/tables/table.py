@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
@@ -27,17 +28,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
 from lance import LanceOperation as Op
-from lance.dataset import Session
+from lance.dataset import LanceScanner, Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, StalledWrite
 from omnigraph.model.arrow import is_blob
 from omnigraph.storage.files.checksums import StoredFile, stored_files
-from omnigraph.storage.files.dataset_folders import DATA
+from omnigraph.storage.files.dataset_folders import DATA, INDICES
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.fork_guard import use
 from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.files.place import Place
+from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import deletion_file, version_file
 from omnigraph.storage.lance_format.filters import Filter, one_of, text_of
 from omnigraph.storage.lance_format.fragments import plain
@@ -72,6 +74,10 @@ _HANDLES = 256
 
 _SCANNED_ROWS = 1 << 20
 
+_DATA, _INDEXES = "data", "indexes"
+_BY_INDEX: Final = ("filter", "nearest", "full_text_query")
+"""What is asked of a scan that may go through an index."""
+
 _QUICK = {b"lance-encoding:compression": b"lz4"}
 """How ids and ends are packed. Lance would choose FSST: to write those takes twice as long, to read them a sixth longer."""
 _PACKED_QUICKLY = ("id", "src", "dst")
@@ -94,6 +100,7 @@ class Tables:
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}
         self._recent = RecentRows()
+        self._sound = Sound(place)
         self._lock = Lock()
         self.opened = 0
         """Datasets opened so far: the cost tests count on it."""
@@ -160,7 +167,7 @@ class Tables:
                 hint="Take a new snapshot. If this was the newest state of a branch, `omnigraph verify` lists what is missing.",
             ) from error
         self.opened += 1
-        return self.remember(Table(self.place, dataset, state.table, state.location, self._recent))
+        return self.remember(Table(self.place, dataset, state.table, state.location, self._recent, self._sound))
 
     def remember(self, table: Table) -> Table:
         """Keep a handle for those who open its pin."""
@@ -189,13 +196,17 @@ class Tables:
 class Table:
     """A table at one pin. Reading is safe from any thread; a write makes a new handle and leaves this one alone."""
 
-    def __init__(self, place: Place, dataset: LanceDataset, table: str, location: str, recent: RecentRows) -> None:
+    def __init__(self, place: Place, dataset: LanceDataset, table: str, location: str, recent: RecentRows, sound: Sound) -> None:
         self.place = place
         self.dataset = dataset
         self.table = table
         self.location = location
         self.recent = recent
         """What was written to tables of this graph a moment ago."""
+        self.sound = sound
+        """Files that Lance may scan."""
+        self._sound_parts = frozenset[str]()
+        """Whether all data files are known to be, and all files of indexes."""
         self.fence = place.fence
         """The newest fence that was known when it was opened: what is made of it is no older."""
         self.about: dict[str, Any] = {}
@@ -221,6 +232,38 @@ class Table:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def scanner(
+        self, columns: Sequence[str] | None = None, *, fragments: Sequence[LanceFragment] | None = None, **asked: Any
+    ) -> LanceScanner:
+        """A scan by Lance. None is made without this: a damaged file could end the process (`column_descriptions`)."""
+        if self.place.is_local:
+            if _DATA not in self._sound_parts:
+                self.sound.require(self._files_of(self.dataset.get_fragments() if fragments is None else fragments))
+                self._sound_parts |= {_DATA} if fragments is None else set()
+            if _INDEXES not in self._sound_parts and any(asked.get(way) is not None for way in _BY_INDEX):
+                self.sound.require(self._index_files())
+                self._sound_parts |= {_INDEXES}
+        return self.dataset.scanner(None if columns is None else list(columns), fragments=fragments, **asked)
+
+    def _files_of(self, fragments: Iterable[LanceFragment]) -> Iterator[str]:
+        for fragment in fragments:
+            about = fragment.metadata
+            for file in (*about.files, *(overlay.data_file for overlay in about.overlays)):
+                yield f"{self.location}/{DATA}/{file.path}"
+
+    def _index_files(self) -> Iterator[str]:
+        for index in self.dataset.describe_indices():
+            for segment in index.segments:
+                folder = f"{self.location}/{INDICES}/{segment.uuid}"
+                with suppress(OSError):  # Lance says better what is missing
+                    yield from (f"{folder}/{name}" for name in os.listdir(self.place.child(folder)))
+
+    def same(self, dataset: LanceDataset) -> Table:
+        """Another handle of this table: at this pin, or at one that was made of it just now."""
+        other = Table(self.place, dataset, self.table, self.location, self.recent, self.sound)
+        other._sound_parts = self._sound_parts
+        return other
+
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -233,7 +276,7 @@ class Table:
     ) -> Iterator[pa.RecordBatch]:
         """Rows as a stream of batches."""
         with translated(f"read {self.location}"):
-            scanner = self.dataset.scanner(
+            scanner = self.scanner(
                 columns=list(columns) if columns is not None else None,
                 filter=text_of(where),
                 limit=limit,
@@ -264,7 +307,7 @@ class Table:
         with translated(f"look up ids in {self.location}"):
             for at in range(0, len(ids) if chosen else 0, LOOKUP_BATCH):
                 where = one_of("id", ids[at : at + LOOKUP_BATCH])
-                found += self.dataset.scanner(columns=["id"], filter=where.sql, fragments=chosen).to_table()["id"].to_pylist()
+                found += self.scanner(columns=["id"], filter=where.sql, fragments=chosen).to_table()["id"].to_pylist()
         return found
 
     def lookup(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
@@ -433,11 +476,11 @@ class Table:
             for at in range(0, len(ids), LOOKUP_BATCH):
                 where = one_of("id", ids[at : at + LOOKUP_BATCH])
                 # No column: the index has it all.
-                rows = self.dataset.scanner(columns=[], filter=where.sql, with_row_address=True).to_table()
+                rows = self.scanner(columns=[], filter=where.sql, with_row_address=True).to_table()
                 found.append(rows["_rowaddr"].to_numpy())
         elif self.fragment_ids():
             wanted = pa.array(ids, pa.string())
-            for batch in self.dataset.scanner(columns=["id"], with_row_address=True, batch_size=_SCANNED_ROWS).to_batches():
+            for batch in self.scanner(columns=["id"], with_row_address=True, batch_size=_SCANNED_ROWS).to_batches():
                 kept = pc.is_in(batch.column("id"), value_set=wanted)
                 found.append(batch.column("_rowaddr").filter(kept).to_numpy())
         return np.concatenate(found)
@@ -485,7 +528,7 @@ class Table:
                 Call.PIN,
                 lambda: LanceDataset.commit(self.dataset, operation, read_version=self.dataset.version, detached=True),
             )
-        return Table(self.place, dataset, self.table, self.location, self.recent)
+        return self.same(dataset)
 
 
 def unchanged(state: TableState) -> Applied:
