@@ -22,8 +22,6 @@ SECONDS = 0.4
 MEMORY = 20_000_000
 BESIDE = 64_000_000
 """What a query may take beside its memory: the text of the query, Arrow's and numpy's own, what the interpreter keeps."""
-DEEP = {"300 variables": 400_000_000, "300 anonymous ends": 400_000_000}
-"""Patterns of hundreds of clauses take more beside it: every clause has a few rows under way, and their columns are not counted."""
 LATE = 0.35
 """Seconds a query may take longer, by the clock of the process or by that on the wall: other processes want their turn, too.
 On a slower machine it is as much longer as a fixed piece of work takes there (`hostile.slowness`)."""
@@ -58,7 +56,7 @@ def test_hostile_queries_stay_within_their_limits(folder: Path, seconds: str, me
             wrong.append(f"{name}: {found['outcome']}")
         if min(found["wall"], found["cpu"]) > SECONDS + LATE * found["slowness"]:
             wrong.append(f"{name}: {found['wall']:.2f} s ({found['cpu']:.2f} s of work): {found['outcome']}")
-        if memory != "-" and found["growth"] > MEMORY + DEEP.get(name, BESIDE):
+        if memory != "-" and found["growth"] > MEMORY + BESIDE:
             wrong.append(f"{name}: grew by {found['growth'] / 1e6:.0f} MB: {found['outcome']}")
     assert not wrong, "\n".join(wrong)
 

@@ -25,8 +25,10 @@ PIECE_ROWS: Final = 1 << 16
 """Rows that are worked on at once in a query that has limits: some milliseconds."""
 
 _FEWEST_ROWS = 1 << 9
+_FEWEST_ROWS_IN_MEMORY = 8
 _SHARE = 16
-"""One piece of work takes no more than one in so many bytes of the memory: several operators have one in hand."""
+"""One piece of work takes no more than one in so many bytes of the memory: several operators have one in hand. In a query of many
+operators, each of which has one in hand, it is less: all of them together have half of the memory."""
 
 _LONG_ROWS = 1 << 18
 """From so many rows on a step that cannot be interrupted takes longer than one may wait for it."""
@@ -39,7 +41,7 @@ _UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 class Budget:
     """What one query may use."""
 
-    __slots__ = ("_cancel", "_deadline", "_seconds", "bytes", "kept", "limited", "peak")
+    __slots__ = ("_cancel", "_deadline", "_seconds", "_share", "bytes", "kept", "limited", "peak")
 
     def __init__(self, seconds: float | None = None, memory: int | None = None, cancel: Event | None = None) -> None:
         self._seconds = seconds
@@ -47,8 +49,13 @@ class Budget:
         self._cancel = cancel
         self.bytes = memory
         self.limited = seconds is not None or memory is not None or cancel is not None
+        self._share = _SHARE
         self.kept = 0
         self.peak = 0
+
+    def divide(self, operators: int) -> None:
+        """So many operators have a piece of work in hand at once."""
+        self._share = max(self._share, 2 * operators)
 
     def check(self, operator: str) -> None:
         """Stop if time is up or somebody asked to."""
@@ -88,7 +95,7 @@ class Budget:
         few = min(most, max(_FEWEST_ROWS, PIECE_ROWS // max(1, columns // 8)))
         if self.bytes is None:
             return few
-        return max(_FEWEST_ROWS, min(few, self.bytes // (_SHARE * 8 * max(1, columns))))
+        return max(_FEWEST_ROWS_IN_MEMORY, min(few, self.bytes // (self._share * 8 * max(1, columns))))
 
     def aside(self, work: Callable[[], T], rows: int, operator: str) -> T:
         """Do one long step. If time is up before it ends it is left behind, to end by itself; nobody waits for it."""

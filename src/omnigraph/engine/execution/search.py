@@ -54,6 +54,10 @@ DEFAULT_K: Final = 60
 _ONE_BY_ONE: Final = 10
 """Texts whose terms can be had from a whole column in the time it takes to look at one by itself."""
 
+_REMEMBERED: Final = 1 << 26
+_REMEMBERED_ITEM: Final = 500
+"""Bytes of what a query found in texts that are kept for its other rows, and what an item of it takes beside its arrays."""
+
 Candidates = Callable[[str], Numbers | None]
 
 
@@ -64,6 +68,7 @@ class Search:
         self._run = run
         self._matching: dict[tuple[object, ...], Mask] = {}
         self._bm25: dict[tuple[object, ...], tuple[Numbers, Array]] = {}
+        self._remembered = 0
         self._vectors: dict[tuple[str, str, int], Array] = {}
         self._fused: dict[lg.Fusion, tuple[Numbers, Array]] = {}
 
@@ -117,6 +122,7 @@ class Search:
             text = self._text(column, nodes)
             marked = np.zeros(text.rows, np.bool_)
             marked[text.matching(wanted) if edits is None else text.resembling(wanted, edits)] = True
+            self._make_room(marked.nbytes)
             self._matching[key] = marked
         rows = nodes.load().of(numbers)
         if len(rows) and rows.min() < 0:
@@ -125,7 +131,11 @@ class Search:
 
     def _text(self, column: TextColumn, nodes: Nodes) -> TextPin | PassingText:
         self._run.budget.check("reading a text to search it")
-        text = column.at(nodes.stored, self._memory)
+        if column.has(nodes.stored):
+            text = column.at(nodes.stored, self._memory)
+        else:  # all its texts are read, which is kept even if nobody can wait for it
+            what = "reading a text to search it"
+            text = self._run.budget.aside(lambda: column.at(nodes.stored, self._memory), nodes.count * _ONE_BY_ONE, what)
         self._note("terms in memory" if isinstance(text, TextPin) else "text read through")
         return text
 
@@ -171,8 +181,19 @@ class Search:
         found = self._bm25.get(key)
         if found is None:
             column = TextColumn.of(nodes.stored, name, self._memory, self._run.view.workspace.saved)
-            found = self._bm25[key] = self._text(column, nodes).bm25(Query.of(text))
+            found = self._text(column, nodes).bm25(Query.of(text))
+            self._make_room(found[0].nbytes + found[1].nbytes)
+            self._bm25[key] = found
         return found
+
+    def _make_room(self, nbytes: int) -> None:
+        """Before something found is remembered: where every row asks for another text, that is not kept of all of them."""
+        limit = self._run.budget.bytes
+        self._remembered += nbytes + _REMEMBERED_ITEM
+        if self._remembered > (_REMEMBERED if limit is None else min(_REMEMBERED, limit // 8)):
+            self._matching.clear()
+            self._bm25.clear()
+            self._remembered = nbytes
 
     def _distances(self, field: lg.PropertyValue, query: lg.Expression, scope: Scope) -> Vec:
         found = np.full(scope.rows, np.nan)

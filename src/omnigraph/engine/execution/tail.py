@@ -294,7 +294,7 @@ def _ranked(plan: st.Plan, frame: Frame, run: Run) -> Frame:
     places = frame.columns[tail.arms[0].column]
     if not tail.order:
         return _by_place(plan, frame, places, run)
-    scores = run.search.scores(tail.arms[0].ranking, Scope(run, frame, plan.bindings))
+    scores = _column(tail.arms[0].ranking, Scope(run, frame, plan.bindings))
     return _by_score(plan, frame, scores, places, run)
 
 
@@ -320,7 +320,11 @@ def _by_score(plan: st.Plan, frame: Frame, scores: Vec, places: Array, run: Run)
     first = (scores, isinstance(tail.fusion or tail.arms[0].ranking, lg.Nearest) == tail.backwards)
     last = (Vec(pa.int64(), places), tail.backwards)
     keys = [first, *(_key(key, by_alias, scope) for key in tail.order), last]
-    return frame.take(order_by(keys, lambda rows: _in_group(plan, frame.take(rows), run), None))
+    run.budget.hold(frame.rows * 8 * (2 * len(keys) + 3), "ordering by a ranking")
+    rows = run.budget.aside(
+        lambda: order_by(keys, lambda some: _in_group(plan, frame.take(some), run), None), frame.rows, "ordering by a ranking"
+    )
+    return frame.take(rows)
 
 
 def _in_group(plan: st.Plan, frame: Frame, run: Run) -> Sequence[Array]:

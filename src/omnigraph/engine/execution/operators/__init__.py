@@ -20,12 +20,19 @@ _START = Frame(1, {})
 
 def run_steps(steps: tuple[st.Step, ...], run: Run, bindings: dict[str, Binding], start: Frame = _START) -> Iterator[Frame]:
     """The frames that some steps make of a first one."""
+    if run.budget.limited:
+        run.budget.divide(_operators(steps))
     frames: Iterator[Frame] = iter((start,))
     for step in steps:
         frames = _operator(step, frames, run, bindings)
         if run.trace is not None:
             frames = run.trace.watch(step, frames)
     return frames
+
+
+def _operators(steps: tuple[st.Step, ...]) -> int:
+    """How many operators may be at work at once: those of blocks too."""
+    return sum(1 + (_operators(step.inner) if isinstance(step, st.Anti | st.Optional) else 0) for step in steps)
 
 
 def _operator(step: st.Step, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> Iterator[Frame]:

@@ -7,6 +7,7 @@ than the next operator needs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -173,21 +174,21 @@ def _reached_together(step: st.Reach, parts: list[Frame]) -> Frame:
 
 def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
     known = stepper(run, step.hop, sources, hops=1)
-    if frame.rows == 1 and isinstance(known, Adjacency):
+    if frame.rows == 1 and isinstance(known, Adjacency) and not run.budget.limited:
         targets = known.of(int(sources[0]))
         if len(targets):
-            if run.budget.limited:
-                run.budget.hold(len(targets) * 8 * (len(frame.columns) + 1), f"expanding {step.source} {step.hop} {step.target}")
             one = {name: np.repeat(column, len(targets)) for name, column in frame.columns.items()}
             weight = None if frame.weight is None else np.repeat(frame.weight, len(targets))
             yield Frame(len(targets), {**one, step.target: targets.astype(np.int64)}, weight)
         return
+    most = run.budget.rows(len(frame.columns) + 2, sys.maxsize)
     for chunk, part in _chunks(frame, sources, known, run):
         if run.budget.limited:
             run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
         rows, targets = known.expand(part)
-        if len(rows):
-            yield chunk.take(rows).with_columns(**{step.target: targets.astype(np.int64)})
+        for start in range(0, len(rows), most):  # a single node may have more neighbours than there may be rows
+            some = slice(start, start + most)
+            yield chunk.take(rows[some]).with_columns(**{step.target: targets[some].astype(np.int64)})
 
 
 def _chunks(frame: Frame, sources: Numbers, known: Adjacency | Looked, run: Run) -> Iterator[tuple[Frame, Numbers]]:
