@@ -163,6 +163,12 @@ def test_agents_file_has_a_line_for_every_package_and_room() -> None:
     assert _named_in_agents("room of `engine`") == _parts_of(PACKAGE / "engine")
 
 
+def test_no_test_patches_a_module_by_its_path() -> None:
+    """A path in a string is not followed when a module moves: patch the module itself (`setattr(module, "name", …)`)."""
+    pattern = re.compile(r"(?:patch|setattr|setitem)\(\s*f?[\"']omnigraph[.]")
+    assert [str(p) for p in sorted((ROOT / "tests").rglob("*.py")) if pattern.search(p.read_text())] == []
+
+
 def test_the_repository_names_no_registry() -> None:
     pattern = re.compile(r"files\.pythonhosted|pypi\.org|registry\.npmjs|repo\d?\.maven")
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()

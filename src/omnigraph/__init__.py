@@ -67,7 +67,8 @@ from omnigraph.model.versions import __version__
 if TYPE_CHECKING:
     from omnigraph.engine.blobs.policy import ExternalBlobs
     from omnigraph.engine.execution.result import Result
-    from omnigraph.engine.graph import Graph, init, open
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.opening import init, open
     from omnigraph.surfaces.view import view
 
 offer("spark", "omnigraph.pipeline.load", "run", needs="pyspark")
@@ -76,8 +77,8 @@ _ON_DEMAND = {
     "ExternalBlobs": "omnigraph.engine.blobs.policy",
     "Graph": "omnigraph.engine.graph",
     "Result": "omnigraph.engine.execution.result",
-    "init": "omnigraph.engine.graph",
-    "open": "omnigraph.engine.graph",
+    "init": "omnigraph.engine.opening",
+    "open": "omnigraph.engine.opening",
     "view": "omnigraph.surfaces.view",
 }
 

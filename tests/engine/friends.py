@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from omnigraph.engine.snapshot import edges, nodes, stored
 from omnigraph.storage.tables import rows as stored_rows
 
 SCHEMA = """
@@ -32,6 +33,6 @@ def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         read.append(sum(piece.rows for piece in chosen))
         return stored_rows.read_pieces(table, chosen, columns)
 
-    for module in ("nodes", "edges", "stored"):
-        monkeypatch.setattr(f"omnigraph.engine.{module}.read_pieces", counting)
+    for module in (nodes, edges, stored):
+        monkeypatch.setattr(module, "read_pieces", counting)
     return read

@@ -339,7 +339,9 @@ class History:
         clock = MovedClock()
         clock.pass_time(timedelta(days=2))
         place = Place.at(str(self.folder), durability=Durability.OS)
-        og.Graph(GraphStore.open(place, clock=clock), save_from=None).cleanup(keep=1, older_than="0s", dry_run=False)
+        og.Graph(GraphStore.open(place, clock=clock), reopen=og.open, save_from=None).cleanup(
+            keep=1, older_than="0s", dry_run=False
+        )
 
     def add_property(self, at: int, branch: str) -> None:
         """Also one that another branch calls the same and means otherwise."""

@@ -116,7 +116,6 @@ class World:
 
 FREE = {
     Graph.close: "takes nothing",
-    Graph.answer: "between the parts of the engine",
     Picture.open: "starts a browser; saves by `save`",
     Result.one: "takes nothing",
     Result.to_arrow: "takes nothing",

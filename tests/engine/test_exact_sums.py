@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.execution.operators import sums
+from omnigraph.engine.execution.operators import aggregate, sums
 from omnigraph.errors import QueryError
 
 SCHEMA = "node P { k: String @key  g: I32?  i: I32?  u: U32?  l: I64?  w: U64?  f: F64?  s: F32? @index }\nedge E: P -> P"
@@ -84,9 +84,7 @@ def test_partial_sums_are_those_of_python(seed: int) -> None:
 
 def test_a_sum_that_a_float_cannot_hold_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = graph(tmp_path, {"i": 3}, {"i": 6})
-    monkeypatch.setattr(
-        "omnigraph.engine.execution.operators.aggregate.exact_sums", lambda *_: (np.array([1 << 21]), np.array([1]))
-    )
+    monkeypatch.setattr(aggregate, "exact_sums", lambda *_: (np.array([1 << 21]), np.array([1])))
     with pytest.raises(QueryError, match="F64 holds exactly"):
         total(made, "i")
 

@@ -15,6 +15,7 @@ from tests.engine.graphs import make_graph
 from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, exported, graph
 
 import omnigraph as og
+from omnigraph.engine.export import lines as export_lines
 from omnigraph.engine.export.lines import export
 
 
@@ -74,7 +75,7 @@ def test_nothing_is_left_of_an_export_that_fails(tmp_path: Path) -> None:
     g.load(PEOPLE_LINES)
     (tmp_path / "out.jsonl").write_text("as before")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("omnigraph.engine.export.lines.lines", lambda *_: 1 / 0)
+        patched.setattr(export_lines, "lines", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             export(g.view(), tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_text() == "as before"

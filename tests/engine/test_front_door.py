@@ -12,6 +12,7 @@ import pytest
 from tests.engine.graphs import Data, add, make_graph
 
 import omnigraph as og
+from omnigraph.engine.planning import prepared
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  born: Date?  seen: DateTime?  tags: [String]?  score: F64?  taste: Vector(2)? }
@@ -208,7 +209,7 @@ def test_stats_count_types_and_memory(graph: og.Graph) -> None:
 
 def test_a_prepared_query_is_parsed_once(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     graph.query(FRIENDS, {"n": "Ada"})
-    monkeypatch.setattr("omnigraph.engine.planning.prepared.parse_queries", lambda source: pytest.fail("parsed again"))
+    monkeypatch.setattr(prepared, "parse_queries", lambda source: pytest.fail("parsed again"))
     assert graph.query(FRIENDS, {"n": "Bob"}).rows == []
 
 

@@ -17,7 +17,7 @@ from omnigraph.catalog.check import check
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.execution.explain import tail_texts
 from omnigraph.engine.planning import lowering as lw
-from omnigraph.engine.planning import rules
+from omnigraph.engine.planning import prepared, rules
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.build import build
 from omnigraph.engine.planning.rules import RULES, choose_root
@@ -93,9 +93,9 @@ def test_no_rule_changes_an_answer(fixture: Fixture, tmp_path: Path, monkeypatch
     parameters = {"n": "a", "q": "b"}
     used = {name: parameters[name] for name in parameters if f"${name}:" in fixture.query}
     better = graph.query(fixture.query, used).rows
-    monkeypatch.setattr("omnigraph.engine.planning.prepared.improve", lambda plan, catalog: plan)
-    monkeypatch.setattr("omnigraph.engine.planning.prepared.choose_root.apply", lambda query, catalog, counts: query)
-    graph._prepared._known.clear()
+    monkeypatch.setattr(prepared, "improve", lambda plan, catalog: plan)
+    monkeypatch.setattr(choose_root, "apply", lambda query, catalog, counts: query)
+    graph._reader.prepared._known.clear()
     plain = graph.query(fixture.query, used).rows
     assert sorted(map(str, better)) == sorted(map(str, plain)) or "limit" in fixture.query
     assert len(better) == len(plain)

@@ -14,6 +14,7 @@ from tests.storage.s3 import BUCKET, server
 
 import omnigraph as og
 from omnigraph.catalog.logical import HopDirection
+from omnigraph.engine.search import postings
 
 
 def test_a_fresh_process_maps_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +96,7 @@ def test_terms_of_texts_are_saved_too(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [row["d.name"] for row in expected] == ["a", "b"]
     graph.close()
     read = counted_reads(monkeypatch)
-    monkeypatch.setattr("omnigraph.engine.search.postings.analysed", lambda texts: pytest.fail("analysed again"))
+    monkeypatch.setattr(postings, "analysed", lambda texts: pytest.fail("analysed again"))
     assert og.open(graph.store.place.uri, save_from=1).query(best, {"q": "wolf lamp"}).rows == expected
     monkeypatch.undo()
     add(graph, {"Doc": [{"name": "e", "text": "lamp"}]})
@@ -305,4 +306,4 @@ def test_derived_files_are_read_and_written_in_one_place() -> None:
         if isinstance(node, ast.Attribute)
         and (node.attr in trusting or (node.attr in ("load", "save") and ast.unparse(node.value) in ("np", "numpy", "pickle")))
     }
-    assert found == {("sealed.py", "memmap")}
+    assert found == {("sealed_file.py", "memmap")}

@@ -12,6 +12,7 @@ import pytest
 from tests.engine.load.loading import EVERYTHING, comparable, graph, written
 
 from omnigraph.errors import SparkUnavailable
+from omnigraph.pipeline import load as pipeline_load
 from omnigraph.surfaces.cli.main import run
 
 pytestmark = pytest.mark.slow
@@ -70,7 +71,7 @@ def test_master_and_settings_are_those_of_the_session(
         asked.append(given)
         raise SparkUnavailable("not here")
 
-    monkeypatch.setattr("omnigraph.pipeline.load.session", session)
+    monkeypatch.setattr(pipeline_load, "session", session)
     name = graph(tmp_path, EVERYTHING).store.place.uri
     data = str(written(tmp_path / "all.jsonl", RECORDS))
     load = ["load", name, "--data", data, "--mode", "merge"]

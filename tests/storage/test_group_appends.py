@@ -15,6 +15,7 @@ from tests.storage.graphs import new_graph
 from omnigraph.errors import StorageError
 from omnigraph.storage.files.dataset_folders import DATA, DELETIONS
 from omnigraph.storage.files.place import Durability, Place
+from omnigraph.storage.lance_format import cut_versions
 from omnigraph.storage.lance_format.cut_versions import cut
 from omnigraph.storage.lance_format.deletions import read_deletions
 from omnigraph.storage.lance_format.file_names import deletion_file, version_file
@@ -148,7 +149,7 @@ def test_versions_that_are_not_understood_are_made_by_lance(
 ) -> None:
     """Every commit of every thread is there, each with its own state, without a version of ours."""
     store = new_graph(tmp_path)
-    monkeypatch.setattr(f"omnigraph.storage.lance_format.cut_versions.{name}", value)
+    monkeypatch.setattr(cut_versions, name, value)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: graphs.insert(store, **{f"k{n}": n}), range(12)))
     assert graphs.content(store) == {f"k{n}": n for n in range(12)}

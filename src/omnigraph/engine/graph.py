@@ -12,48 +12,49 @@ A `Graph` holds no locks and no open transaction; it may be used from several th
 from __future__ import annotations
 
 import os
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import Catalog
+from omnigraph.catalog.catalog import Catalog, Kind
 from omnigraph.embedding import Embedder
 from omnigraph.embedding.paced import Pace
-from omnigraph.engine.arrays.column import Vec
 from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.blobs.settling import External
 from omnigraph.engine.branches import Branches
+from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
 from omnigraph.engine.calls.arguments import source as source_to_load
-from omnigraph.engine.calls.guard import door, inside
+from omnigraph.engine.calls.guard import door, still_inside
 from omnigraph.engine.execution.budget import Budget
-from omnigraph.engine.execution.explain import Explanation, explained
-from omnigraph.engine.execution.operators import run_steps
+from omnigraph.engine.execution.explain import Explanation
+from omnigraph.engine.execution.reader import Read, Reader, Target
 from omnigraph.engine.execution.result import Result
-from omnigraph.engine.execution.run import Run, Traversal
-from omnigraph.engine.execution.tail import collected, finish
-from omnigraph.engine.execution.trace import Trace
+from omnigraph.engine.execution.run import Traversal
 from omnigraph.engine.export.lines import ByteSink, Exported, export
-from omnigraph.engine.history.front import PastMethods
-from omnigraph.engine.history.past import Past
-from omnigraph.engine.inspect import LookingMethods
-from omnigraph.engine.planning.estimate import estimates
-from omnigraph.engine.planning.parameters import Value, bind, require
-from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryText
-from omnigraph.engine.planning.steps import Plan
-from omnigraph.engine.schema.documents import catalog_of, first_schema, schema_source, tables_of
+from omnigraph.engine.export.subgraph import SUBGRAPH_ROWS, Subgraph
+from omnigraph.engine.history.baseline import Baseline
+from omnigraph.engine.history.blocks import Block
+from omnigraph.engine.history.changes import Filter
+from omnigraph.engine.history.conflicts import Resolve
+from omnigraph.engine.history.diff import Diff
+from omnigraph.engine.history.feed import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT_COMMITS, ChangePage, Limits
+from omnigraph.engine.history.merge import Merge, Wanted
+from omnigraph.engine.history.past import Names, Past
+from omnigraph.engine.inspect import Blob, Cell, GraphSnapshot, Inspection, Stats
+from omnigraph.engine.planning.prepared import QueryText
+from omnigraph.engine.schema.documents import catalog_of, schema_source
 from omnigraph.engine.session import Session as Session
 from omnigraph.engine.snapshot.saved import LEAST_ROWS
 from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.snapshot.views import Views
 from omnigraph.engine.tags import Tags
 from omnigraph.engine.upkeep.embedding import EMBED_THREADS, Embedded, embed, require_embedder
 from omnigraph.engine.upkeep.reconcile import Optimized, Reconciler, TableOutcome, optimize
@@ -62,8 +63,8 @@ from omnigraph.engine.write.mutate import stage
 from omnigraph.engine.write.receipt import Receipt as Receipt
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.times import duration
-from omnigraph.storage.files.place import Durability, Place
-from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
+from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.tables.work import in_threads
 
 if TYPE_CHECKING:
@@ -75,66 +76,25 @@ if TYPE_CHECKING:
     from omnigraph.engine.load.run.runners import Runner
     from omnigraph.engine.schema.apply import Backfills, SchemaApplied
     from omnigraph.storage.reclaiming.reclaim import ReclaimReport
+    from omnigraph.storage.reclaiming.verify import VerifyReport
 
 MEMORY_BUDGET = 2 << 30
 """Bytes an open graph may keep in memory between queries, unless told otherwise."""
 
-_VIEWS = 16
-
 TraversalName = Literal["auto", "csr", "btree"]
 
-
-@door()
-def init(
-    path: AnyPath,
-    schema: str | Path,
-    *,
-    durability: Literal["full", "os"] = "full",
-    memory: int = MEMORY_BUDGET,
-    save_from: int | None = LEAST_ROWS,
-    actor: str | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    embedder: Embedder | None = None,
-    external_blobs: ExternalBlobs | None = None,
-) -> Graph:
-    """A new graph in a folder (or below an `s3://` address) that does not hold one yet."""
-    source = schema_source(schema)
-    place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
-    store = GraphStore(place)
-    ir, document = first_schema(source, store.ids.next())
-    store = GraphStore.init(place, document, tables_of(Catalog.of(ir)), actor=actor)
-    return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs)
+Reopen = Callable[..., "Graph"]
+"""Opens the place of a graph anew, in another process."""
 
 
-@door()
-def open(
-    path: AnyPath,
-    *,
-    read_only: bool = False,
-    durability: Literal["full", "os"] = "full",
-    memory: int = MEMORY_BUDGET,
-    save_from: int | None = LEAST_ROWS,
-    storage_options: Mapping[str, str] | None = None,
-    embedder: Embedder | None = None,
-    external_blobs: ExternalBlobs | None = None,
-) -> Graph:
-    """An existing graph. Opening writes nothing. `external_blobs`: which URIs may be given for Blobs; unless told, none.
-
-    What was made of a type of `save_from` entities or more (numbers, neighbours, terms, vectors) is saved for the next process;
-    None: nothing is saved, and nothing that was is used.
-    """
-    place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
-    store = GraphStore.open(place, read_only=read_only)
-    return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs)
-
-
-class Graph(PastMethods, LookingMethods):
+class Graph:
     """An open graph."""
 
     def __init__(
         self,
         store: GraphStore,
         *,
+        reopen: Reopen,
         memory: int = MEMORY_BUDGET,
         save_from: int | None = LEAST_ROWS,
         embedder: Embedder | None = None,
@@ -145,15 +105,15 @@ class Graph(PastMethods, LookingMethods):
         """Turns texts into vectors where a query asks for it."""
         self.external_blobs = external_blobs or ExternalBlobs.deny()
         """Which URIs may be given for Blobs."""
+        self._reopen = reopen
         self.reconciler = Reconciler(store)
-        self.workspace = Workspace(store, memory, save_from, _reopened)
-        self.past = Past(self.workspace, self.view, self._catalog)
+        self.workspace = Workspace(store, memory, save_from, partial(_seen_again, reopen))
+        self._views = Views(self.workspace, catalog_of)
+        self._reader = Reader(store.clock, embedder)
+        self._inspection = Inspection(self.workspace, self._reader)
+        self.past = Past(self.workspace, self._views)
         self.branches = Branches(store)
         self.tags = Tags(store)
-        self._prepared = PreparedQueries()
-        self._views: OrderedDict[str, View] = OrderedDict()
-        self._catalogs: dict[str, Catalog] = {}
-        self._lock = Lock()
 
     @cached_property
     def analytics(self) -> Analytics[Measured]:
@@ -179,48 +139,21 @@ class Graph(PastMethods, LookingMethods):
             "durability": place.durability.value,
             "storage_options": dict(place.options),
         }
-        return partial(open, **how, embedder=self.embedder, external_blobs=self.external_blobs), (place.uri,)
+        return partial(self._reopen, **how, embedder=self.embedder, external_blobs=self.external_blobs), (place.uri,)
 
     def close(self) -> None:
         """Let go of the memory, and wait for what is being saved. The graph itself needs no closing."""
         self.workspace.saved.wait()
         self.reconciler.wait()
         self.workspace.memory.forget()
-        with self._lock:
-            self._views.clear()
+        self._views.forget()
 
     # ── views ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @door()
     def view(self, branch: str | None = None, at: State | None = None) -> View:
         """One coherent view: the newest state of a branch, or the graph as a commit (or a tag) left it."""
-        at = name_of(at)
-        if at is not None:
-            if branch is not None:
-                raise UsageError("give a branch or a commit, not both")
-            with self._lock:
-                known = self._views.get(at)
-            if known is not None:
-                return known
-            snapshot = self.store.snapshot_at(at)
-        else:
-            snapshot = self.store.snapshot(MAIN if branch is None else branch)
-        found = self._views.get(snapshot.commit)
-        if found is not None:
-            return found
-        made = View(self.workspace, snapshot, self._catalog(snapshot))
-        with self._lock:
-            found = self._views.setdefault(snapshot.commit, made)
-            while len(self._views) > _VIEWS:
-                self._views.popitem(last=False)
-        return found
-
-    def _catalog(self, snapshot: Snapshot) -> Catalog:
-        """The schema of a snapshot."""
-        catalog = self._catalogs.get(snapshot.schema)
-        if catalog is None:
-            catalog = self._catalogs[snapshot.schema] = catalog_of(self.store.schema(snapshot))
-        return catalog
+        return self._views.view(branch, name_of(at))
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -239,35 +172,15 @@ class Graph(PastMethods, LookingMethods):
         cancel: Event | None = None,
     ) -> Result:
         """The answer to a read. `name` picks one query of a text that holds several; `at` reads the past."""
-        budget = Budget(timeout, memory_limit, cancel)
-        return self._query(self.view(branch, at), source, params, name, traversal, budget, branch, name_of(at))
-
-    def _query(
-        self,
-        view: View,
-        source: QueryText,
-        params: Mapping[str, object] | None,
-        name: str | None,
-        traversal: TraversalName | None,
-        budget: Budget,
-        branch: str | None,
-        at: str | None,
-    ) -> Result:
-        prepared, run = self._ready(view, source, params, name, traversal, budget)
-        budget.check("planning")
-        plan = prepared.plan(view)
-        return _result(prepared, view, branch, at, collected(plan, run_steps(plan.steps, run, plan.bindings), run))
-
-    def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
-        """The answer to a prepared read."""
-        run = self._run(view, prepared, params, None, Budget())
-        return _result(prepared, view, None, view.snapshot.commit, list(_parts(prepared.plan(view), run)))
+        at = name_of(at)
+        read = Read(source, params, name, Budget(timeout, memory_limit, cancel), Traversal(traversal or "auto"))
+        return self._reader.answer(self._views.view(branch, at), read, Target(branch, at))
 
     @door()
     def session(self, branch: str | None = None, at: State | None = None) -> Session:
         """One view for several reads: what others commit meanwhile is not seen."""
-        view = self.view(branch, at)
-        return Session(view.snapshot.commit, partial(self._query, view, traversal=None, branch=branch, at=name_of(at)))
+        at = name_of(at)
+        return Session(self._reader, self._views.view(branch, at), Target(branch, at))
 
     @door()
     def stream(
@@ -283,18 +196,8 @@ class Graph(PastMethods, LookingMethods):
         cancel: Event | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The answer as Arrow batches, each as soon as it is there."""
-        view = self.view(branch, at)
-        prepared, run = self._ready(view, source, params, name, None, Budget(timeout, memory_limit, cancel))
-        plan = prepared.plan(view)
-        names = [p.column for p in plan.tail.projections]
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            with inside("stream"):
-                for part in _parts(plan, run):
-                    if part and len(part[0]):
-                        yield pa.RecordBatch.from_arrays([vec.to_arrow() for vec in part], names=names)
-
-        return batches()
+        read = Read(source, params, name, Budget(timeout, memory_limit, cancel))
+        return still_inside("stream", self._reader.stream(self.view(branch, at), read))
 
     @door()
     def explain(
@@ -309,49 +212,149 @@ class Graph(PastMethods, LookingMethods):
         traversal: TraversalName | None = None,
     ) -> Explanation:
         """How a read is answered. With `analyze` it is run, and rows and times are shown."""
-        view = self.view(branch, at)
-        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
-        _require_read(prepared)
-        plan = prepared.plan(view)
-        estimated = estimates(plan.steps, view)
-        target = f"{name_of(at) or branch or MAIN} @ {view.snapshot.commit}"
-        if not analyze:
-            return explained(prepared.query.name, target, plan, estimated, None, None, None)
-        trace = Trace()
-        _, run = self._ready(view, source, params, name, traversal, Budget())
-        run.trace = trace
-        started = time.perf_counter()
-        parts = list(_parts(plan, run))
-        elapsed = (time.perf_counter() - started) * 1000
-        rows = sum(len(part[0]) for part in parts if part)
-        return explained(prepared.query.name, target, plan, estimated, trace, rows, elapsed)
+        at = name_of(at)
+        read = Read(source, params, name, traversal=Traversal(traversal or "auto"))
+        return self._reader.explain(self._views.view(branch, at), read, Target(branch, at), analyze=analyze)
 
-    def _ready(
+    @door()
+    def subgraph(
         self,
-        view: View,
         source: QueryText,
-        params: Mapping[str, object] | None,
-        name: str | None,
-        traversal: TraversalName | None,
-        budget: Budget,
-    ) -> tuple[Prepared, Run]:
-        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
-        _require_read(prepared)
-        return prepared, self._run(view, prepared, params, traversal, budget)
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        at: State | None = None,
+        limit: int = SUBGRAPH_ROWS,
+    ) -> Subgraph:
+        """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
+        return self._inspection.subgraph(self.view(branch, at), source, params, name, limit)
 
-    def _run(
+    @door()
+    def blob(
+        self, entity: Kind, type: str, id: str, property: str, *, branch: str | None = None, at: State | None = None
+    ) -> Blob:
+        """A Blob property of one node or edge: its bytes, or the URI it refers to."""
+        return self._inspection.blob(self.view(branch, at), Cell(entity, type, id, property))
+
+    @door()
+    def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
+        """How many of what there is, what is indexed, and how memory is used."""
+        return self._inspection.stats(self.view(branch, at))
+
+    @door()
+    def snapshot(self, branch: str | None = None, at: State | None = None) -> GraphSnapshot:
+        """What stands where at the newest commit of a branch, or at a commit or tag."""
+        return self._inspection.snapshot(self.view(branch, at))
+
+    # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @door()
+    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
+        """Commits of a branch, newest first."""
+        return self.store.commits(branch, limit)
+
+    @door()
+    def commit(self, commit: State) -> Commit:
+        """A commit by id, or the one that a branch or tag names."""
+        return self._inspection.commit(name_of(commit))
+
+    @door()
+    def diff(self, before: State, after: State, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Diff:
+        """What differs between two branches, tags or commits. What it costs follows what differs.
+
+        d = g.diff("main", "agent/7", types="Person", ops=["insert", "update"])
+        d.stats, d.changes, print(d)
+        """
+        return self.past.diff(name_of(before), name_of(after), kinds, types, ops)
+
+    @door()
+    def changes(
         self,
-        view: View,
-        prepared: Prepared,
-        params: Mapping[str, object] | None,
-        traversal: TraversalName | None,
-        budget: Budget,
-    ) -> Run:
-        values: dict[str, Value] = bind(prepared.query.parameters, params)
-        for parameter in prepared.parameters:
-            require(values, parameter)
-        mode = Traversal.AUTO if traversal is None else Traversal(traversal)
-        return Run(view, values, self.store.clock, budget, mode, embedder=self.embedder)
+        since: str = "now",
+        *,
+        branch: str = MAIN,
+        limit: int = DEFAULT_CHANGES,
+        max_bytes: int = DEFAULT_BYTES,
+        max_commits: int = DEFAULT_COMMITS,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> ChangePage:
+        """What was committed to a branch since a cursor, `now`, the `beginning`, or `after:<commit>`: a page of it.
+
+        page = g.changes(since="beginning")
+        while not page.caught_up:
+            page = g.changes(since=page.next)
+        """
+        return self.past.changes(branch, since, Filter.of(kinds, types, ops), Limits(limit, max_bytes, max_commits))
+
+    @door()
+    def commit_changes(
+        self,
+        commit: State,
+        *,
+        page_token: str | None = None,
+        limit: int = DEFAULT_CHANGES,
+        max_bytes: int = DEFAULT_BYTES,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Block:
+        """What one commit changed, against its first parent. `next_page_token` leads to the rest, if there is any."""
+        return self.past.commit_changes(name_of(commit), Filter.of(kinds, types, ops), Limits(limit, max_bytes), page_token)
+
+    @door()
+    def baseline(self, branch: str = MAIN, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Baseline:
+        """Everything at the newest commit of a branch, and the cursor to follow its changes from there.
+
+        `ops` is for the cursor only.
+        """
+        return self.past.baseline(branch, Filter.of(kinds, types, ops))
+
+    @door(source=arguments.branch)
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        *,
+        dry_run: bool = False,
+        resolve: Resolve = None,
+        strict: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Merge:
+        """Merge a branch into another, as one commit with two parents.
+
+        Two sides that changed different properties of one entity are merged; with `strict` that is a conflict too. Conflicts are
+        raised as `MergeConflict`, all together, and nothing is changed; `dry_run` gives them, and what would change, without
+        raising. `resolve` is `"ours"` (the branch that is merged into), `"theirs"`, or a mapping from the keys of conflicts to a
+        side or to values.
+
+            g.merge("agent/7", resolve={"divergent_update:node:Person:Ada": {"age": 40}})
+        """
+        return self._merged(self.past.merge(source, into, Wanted(dry_run, resolve, strict, actor, message)))
+
+    @door()
+    def revert(
+        self,
+        commit: State,
+        branch: str = MAIN,
+        *,
+        dry_run: bool = False,
+        resolve: Resolve = None,
+        strict: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Merge:
+        """Undo what a commit did, by a new commit. What happened to the same entities since comes up as conflicts, as in a merge:
+        `ours` is the branch as it is, `theirs` the state before the commit."""
+        return self._merged(self.past.revert(name_of(commit), branch, Wanted(dry_run, resolve, strict, actor, message)))
+
+    def _merged(self, merge: Merge) -> Merge:
+        if merge.commit is not None:
+            self._after_write(merge.into, self.view(merge.into).catalog)
+        return merge
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -370,13 +373,13 @@ class Graph(PastMethods, LookingMethods):
         """Run inserts and updates, or deletes, as one commit. `if_commit`: only while the branch is at this commit."""
         self.store.require_writable()
         view, if_commit = self.view(branch), name_of(if_commit)
-        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
+        prepared = self._reader.prepare(view, source, name)
         if not isinstance(prepared.query, lg.MutationQuery):
             raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
         if if_commit is not None and if_commit != view.snapshot.commit:
             now = view.snapshot.commit
             raise PreconditionFailed(f"branch `{branch}` is at {now}, not at {if_commit}", expected=if_commit, actual=now)
-        run = self._run(view, prepared, params, None, Budget())
+        run = self._reader.run(view, prepared, params)
         external = External.of(self.external_blobs, self.store.place.options, copies=True)
         outcome = stage(prepared.query, run, self.store.ids, external)
         intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
@@ -416,28 +419,25 @@ class Graph(PastMethods, LookingMethods):
         A value that its type cannot hold exactly is a violation; `lossy="round"` rounds such numbers and times.
         """
         self.store.require_writable()
-        from omnigraph.engine.load.run.request import asked
+        from omnigraph.engine.load.run.request import LoadOptions, request_of
         from omnigraph.engine.load.run.runner import runner_for
 
-        view, request = asked(
-            self.store,
-            self.past.named,
-            source,
+        options = LoadOptions(
             mode=mode,
             branch=branch,
             from_=name_of(from_),
             actor=actor,
             message=message,
-            quarantine=quarantine,
-            max_bad=max_bad,
-            allow_empty=allow_empty,
-            skip_unknown=skip_unknown,
             dialect=dialect,
             progress=progress,
             types=types,
-            external_blobs=self.external_blobs,
+            quarantine=quarantine,
             lossy=lossy,
+            max_bad=max_bad,
+            allow_empty=allow_empty,
+            skip_unknown=skip_unknown,
         )
+        view, request = request_of(self.store, self.past.named, source, options, self.external_blobs)
         result = runner_for(engine, request)(self.workspace, view, request)
         self._after_write(branch, view.catalog)
         return result
@@ -553,6 +553,18 @@ class Graph(PastMethods, LookingMethods):
         return done
 
     @door()
+    def verify(self, *, deep: bool = False, content: bool = False) -> VerifyReport:
+        """Whether everything the graph refers to is there; `deep` looks at every retained commit.
+
+        `content` reads everything: files against their checksums, and for the newest state of every branch and tag repeated
+        ids, edges that lost an end, broken promises of the schema, and indexes that disagree with their values.
+        """
+        from omnigraph.engine.upkeep.verify import broken_promises
+        from omnigraph.storage.reclaiming.verify import verify
+
+        return verify(self.store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
+
+    @door()
     def cleanup(
         self, keep: int = 10, older_than: str | timedelta = "7d", *, dry_run: bool = True, actor: str | None = None
     ) -> ReclaimReport:
@@ -567,28 +579,6 @@ class Graph(PastMethods, LookingMethods):
         return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run, actor=actor)
 
 
-def _reopened(uri: str, options: dict[str, str], commit: str) -> View:
+def _seen_again(reopen: Reopen, uri: str, options: dict[str, str], commit: str) -> View:
     """The view of a commit in a process it was sent to."""
-    return open(uri, read_only=True, storage_options=options).past.view_at(commit)
-
-
-def _parts(plan: Plan, run: Run) -> Iterator[list[Vec]]:
-    """The rows of a plan, some at a time."""
-    return finish(plan, run_steps(plan.steps, run, plan.bindings), run)
-
-
-def _require_read(prepared: Prepared) -> None:
-    if isinstance(prepared.query, lg.MutationQuery):
-        raise UsageError(f"`{prepared.query.name}` changes the graph", hint="Use mutate for inserts, updates and deletes.")
-
-
-def _result(prepared: Prepared, view: View, branch: str | None, at: str | None, parts: list[list[Vec]]) -> Result:
-    return Result(
-        prepared.columns,
-        prepared.types,
-        parts,
-        query_name=prepared.query.name,
-        graph_commit_id=view.snapshot.commit,
-        branch=None if at is not None else branch or MAIN,
-        snapshot=at,
-    )
+    return reopen(uri, read_only=True, storage_options=options).past.view_at(commit)

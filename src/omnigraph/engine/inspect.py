@@ -1,22 +1,19 @@
-"""The part of the front door that looks at a graph from outside: commits, what stands where and how much of it, the bytes of a
+"""What a graph shows of itself: commits, what stands where and how much of it, the bytes of a
 Blob, the nodes and edges behind an answer."""
 
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.catalog.catalog import EntityType, Kind
+from omnigraph.catalog.catalog import Kind
 from omnigraph.engine.arrays.blob_cells import plain_cell
-from omnigraph.engine.calls.arguments import State, name_of
-from omnigraph.engine.calls.guard import door
-from omnigraph.engine.execution.result import Result
-from omnigraph.engine.export.subgraph import SUBGRAPH_ROWS, Matched, Subgraph
+from omnigraph.engine.execution.reader import Reader
+from omnigraph.engine.export.subgraph import Matched, Subgraph
 from omnigraph.engine.history.changes import KINDS
-from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryText
+from omnigraph.engine.planning.prepared import Prepared, QueryText
 from omnigraph.engine.snapshot.memory import MemoryUse
 from omnigraph.engine.snapshot.saved import SavedUse
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
@@ -25,11 +22,10 @@ from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.name_rules import reads_like_id
-from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.tables.rows import images
 
 if TYPE_CHECKING:
-    from omnigraph.storage.reclaiming.verify import VerifyReport
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +74,16 @@ class GraphSnapshot:
                 for t in self.types
             ],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Which Blob: a property of one node or edge."""
+
+    entity: Kind
+    type: str
+    id: str
+    property: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,123 +176,66 @@ class Stats:
         }
 
 
-class LookingMethods(ABC):
-    """What a graph shows of itself. `Graph` has it, and gives it what it needs."""
+class Inspection:
+    """Looks at one open graph from outside."""
 
-    store: GraphStore
-    workspace: Workspace
-    _prepared: PreparedQueries
+    def __init__(self, workspace: Workspace, reader: Reader) -> None:
+        self._workspace = workspace
+        self._store = workspace.store
+        self._reader = reader
 
-    @abstractmethod
-    def view(self, branch: str | None = None, at: State | None = None) -> View:
-        """One coherent view."""
-
-    @abstractmethod
-    def answer(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
-        """The answer to a prepared read."""
-
-    @door()
-    def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
+    def stats(self, view: View) -> Stats:
         """How many of what there is, what is indexed, and how memory is used."""
-        view = self.view(branch, at)
-        types: list[TypeStats] = []
-        for node in view.catalog.nodes.values():
-            state = view.nodes(node.name).stored.state
-            types.append(TypeStats(node.name, "node", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
-        for edge in view.catalog.edges.values():
-            state = view.edges(edge.name).stored.state
-            types.append(TypeStats(edge.name, "edge", state.rows, tuple((i.column, i.kind) for i in state.indexes)))
-        use = self.workspace.memory.use()
-        saved = self.workspace.saved.use()
-        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, saved, len(self._prepared))
+        types = []
+        for type_ in (*view.catalog.nodes.values(), *view.catalog.edges.values()):
+            state = view.stored(type_).state
+            types.append(TypeStats(type_.name, type_.kind, state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+        use = self._workspace.memory.use()
+        saved = self._workspace.saved.use()
+        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, saved, len(self._reader.prepared))
 
-    @door()
     def subgraph(
-        self,
-        source: QueryText,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        branch: str | None = None,
-        at: State | None = None,
-        limit: int = SUBGRAPH_ROWS,
+        self, view: View, source: QueryText, params: Mapping[str, object] | None, name: str | None, limit: int
     ) -> Subgraph:
-        """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
-        view = self.view(branch, at)
-        prepared = self._prepared.get(source, name, view.snapshot.schema, view.catalog)
-        matched = Matched.of(prepared.query, limit)
-        return matched.subgraph(view, self.answer(view, Prepared(matched.query, view.catalog), params))
+        """The nodes and edges that the pattern of a read matched."""
+        matched = Matched.of(self._reader.prepare(view, source, name).query, limit)
+        return matched.subgraph(view, self._reader.answer_prepared(view, Prepared(matched.query, view.catalog), params))
 
-    @door()
-    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
-        """Commits of a branch, newest first."""
-        return self.store.commits(branch, limit)
-
-    @door()
-    def commit(self, commit: State) -> Commit:
+    def commit(self, commit: str) -> Commit:
         """A commit by id, or the one that a branch or tag names."""
-        commit = name_of(commit)
         try:
-            return self.store.commit(commit) if reads_like_id(commit) else self.store.resolve(commit)[1]
+            return self._store.commit(commit) if reads_like_id(commit) else self._store.resolve(commit)[1]
         except (HistoryReclaimed, NotFound):
             raise NotFound(f"commit '{commit}' not found", hint="The commits of a branch are listed newest first.") from None
 
-    @door()
-    def snapshot(self, branch: str | None = None, at: State | None = None) -> GraphSnapshot:
-        """What stands where at the newest commit of a branch, or at a commit or tag."""
-        view = self.view(branch, at)
+    def snapshot(self, view: View) -> GraphSnapshot:
+        """What stands where."""
         states = view.snapshot.tables
-        types: list[EntityType] = [e for _, e in sorted(view.catalog.edges.items())]
-        types += [n for _, n in sorted(view.catalog.nodes.items())]
+        types = [e for _, e in sorted(view.catalog.edges.items())] + [n for _, n in sorted(view.catalog.nodes.items())]
         found = []
         for type_ in types:
-            kind: Kind = "edge" if type_.is_edge else "node"
             state = states[table_key(type_)]
-            found.append(TypeState(kind, type_.name, state.location, state.pin, state.rows, state.fragments))
+            found.append(TypeState(type_.kind, type_.name, state.location, state.pin, state.rows, state.fragments))
         number = self.commit(view.snapshot.commit).number
         return GraphSnapshot(view.snapshot.branch, view.snapshot.commit, number, tuple(found))
 
-    @door()
-    def verify(self, *, deep: bool = False, content: bool = False) -> VerifyReport:
-        """Whether everything the graph refers to is there; `deep` looks at every retained commit.
-
-        `content` reads everything: files against their checksums, and for the newest state of every branch and tag repeated
-        ids, edges that lost an end, broken promises of the schema, and indexes that disagree with their values.
-        """
-        from omnigraph.engine.upkeep.verify import broken_promises
-        from omnigraph.storage.reclaiming.verify import verify
-
-        return verify(self.store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
-
-    @door()
-    def blob(
-        self,
-        entity: Literal["node", "edge"],
-        type: str,
-        id: str,
-        property: str,
-        *,
-        branch: str | None = None,
-        at: State | None = None,
-    ) -> Blob:
+    def blob(self, view: View, cell: Cell) -> Blob:
         """A Blob property of one node or edge: its bytes, or the URI it refers to."""
-        view = self.view(branch, at)
-        if entity not in KINDS:
-            raise UsageError(f"invalid Blob selector: `{entity}` is neither node nor edge")
-        types: dict[str, Any] = dict(view.catalog.nodes if entity == "node" else view.catalog.edges)
-        found = types.get(type)
+        if cell.entity not in KINDS:
+            raise UsageError(f"invalid Blob selector: `{cell.entity}` is neither node nor edge")
+        types = view.catalog.nodes if cell.entity == "node" else view.catalog.edges
+        found = types.get(cell.type)
         if found is None:
-            raise UsageError(f"invalid Blob selector: no {entity} type `{type}`", hint=_near(type, types))
-        prop = found.properties.get(property)
+            raise UsageError(f"invalid Blob selector: no {cell.entity} type `{cell.type}`", hint=_near(cell.type, types))
+        prop = found.properties.get(cell.property)
         if prop is None or not prop.type.is_blob:
             blobs = [name for name, p in found.properties.items() if p.type.is_blob]
-            what = "no Blob" if prop is not None else f"not a property of {type}"
-            raise UsageError(f"invalid Blob selector: `{property}` is {what}", hint=_near(property, blobs))
-        stored = view.nodes(type).stored if entity == "node" else view.edges(type).stored
-        values = images(stored.table, [id])[property].to_pylist()
+            what = "no Blob" if prop is not None else f"not a property of {cell.type}"
+            raise UsageError(f"invalid Blob selector: `{cell.property}` is {what}", hint=_near(cell.property, blobs))
+        values = images(view.stored(found).table, [cell.id])[cell.property].to_pylist()
         if not values or values[0] is None:
-            raise NotFound("Blob cell not found", hint=f"{type} {id} does not exist, or its {property} is null.")
-        return Blob(entity, type, id, property, plain_cell(values[0]), view.snapshot.commit)
+            raise NotFound("Blob cell not found", hint=f"{cell.type} {cell.id} does not exist, or its {cell.property} is null.")
+        return Blob(cell.entity, cell.type, cell.id, cell.property, plain_cell(values[0]), view.snapshot.commit)
 
 
 def _near(name: str, known: Any) -> str:

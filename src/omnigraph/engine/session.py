@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from threading import Event
 from types import TracebackType
-from typing import Protocol
 
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.execution.budget import Budget
+from omnigraph.engine.execution.reader import Read, Reader, Target
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.planning.prepared import QueryText
-
-
-class Read(Protocol):
-    """A read of the commit of a session."""
-
-    def __call__(
-        self, source: QueryText, params: Mapping[str, object] | None, name: str | None, /, *, budget: Budget
-    ) -> Result: ...
+from omnigraph.engine.snapshot.view import View
 
 
 class Session:
     """Several reads of one commit: `with g.session() as s: s.query(…)`."""
 
-    def __init__(self, commit: str, read: Read) -> None:
-        self._commit = commit
-        self._read = read
+    def __init__(self, reader: Reader, view: View, target: Target) -> None:
+        self._reader = reader
+        self._view = view
+        self._target = target
 
     def __enter__(self) -> Session:
         return self
@@ -37,7 +31,7 @@ class Session:
     @property
     def graph_commit_id(self) -> str:
         """The commit that is read."""
-        return self._commit
+        return self._view.snapshot.commit
 
     @door()
     def query(
@@ -51,5 +45,5 @@ class Session:
         cancel: Event | None = None,
     ) -> Result:
         """The answer to a read."""
-        budget = Budget(timeout, memory_limit, cancel)
-        return self._read(source, params, name, budget=budget)
+        read = Read(source, params, name, Budget(timeout, memory_limit, cancel))
+        return self._reader.answer(self._view, read, self._target)

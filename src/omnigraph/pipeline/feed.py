@@ -39,9 +39,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.history.changes import Change, Filter, Image
 from omnigraph.engine.history.past import Names
+from omnigraph.engine.opening import open as open_graph
 from omnigraph.errors import UsageError
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import NO_TABLE, STORAGE_OPTION, checked_options, hinted, placed, storage_options

@@ -29,9 +29,9 @@ from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
+from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.pipeline.load import on

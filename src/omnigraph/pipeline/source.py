@@ -55,8 +55,8 @@ from pyspark.sql.types import StructType
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.read.collected import Mode
+from omnigraph.engine.opening import open as open_graph
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.pipeline.session import as_active, is_connect, ready

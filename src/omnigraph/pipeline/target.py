@@ -26,7 +26,6 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.catalog.catalog import EntityType
-from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.load.read.chunks import Cut, Portion, Work, read_batches
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.naming import Format
@@ -34,6 +33,7 @@ from omnigraph.engine.load.read.sources import Input
 from omnigraph.engine.load.run.chunked import run_portioned
 from omnigraph.engine.load.run.progress import Told
 from omnigraph.engine.load.run.request import Request
+from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.pipeline.batches import gathered

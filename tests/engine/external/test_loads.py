@@ -20,8 +20,10 @@ from tests.engine.load.test_portions import InPortions
 
 import omnigraph as og
 from omnigraph.engine.load.read import chunks as portions
+from omnigraph.engine.load.read import tasks
 from omnigraph.model.blobs import MARK, reference
 from omnigraph.model.limits import MAX_EXTERNAL_BYTES, MAX_EXTERNAL_CELLS, MAX_EXTERNAL_PROBES, MAX_EXTERNAL_URI_BYTES
+from omnigraph.storage.files import external_objects
 from omnigraph.storage.files.external_objects import Outside
 
 ENGINES: list[Any] = ["local", InPortions(3)]
@@ -154,7 +156,7 @@ def test_sixty_four_aliases_cost_one_head_and_one_get(tmp_path: Path, bucket: Me
 def test_a_uri_is_looked_for_once_in_a_load_of_several_chunks(
     tmp_path: Path, bucket: Media, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.load.read.tasks.RECORDS", 8)
+    monkeypatch.setattr(tasks, "RECORDS", 8)
     g, uri = gallery(tmp_path, BASE), bucket.put("a", b"once")
     with bucket.asked() as asked:
         g.load([photo(f"{n}", content=uri) for n in range(64)])
@@ -225,7 +227,7 @@ def test_other_mistakes_come_first_and_nothing_is_left_out(tmp_path: Path, image
 def test_a_store_that_does_not_answer_or_refuses_tells_no_secret(
     tmp_path: Path, bucket: Media, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.storage.files.external_objects._TRIES", 0)
+    monkeypatch.setattr(external_objects, "_TRIES", 0)
     uri = bucket.put("a", b"a")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "SECRETKEY")

@@ -15,6 +15,7 @@ from tests.engine.load.loading import exported
 
 import omnigraph as og
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.history import blocks, cursors
 from omnigraph.engine.history.changes import opaque_type_id
 from omnigraph.engine.history.deltas import types_of
 from omnigraph.engine.history.evolution import incomparable
@@ -297,7 +298,7 @@ def test_a_dropped_type_ends_with_its_entities(tmp_path: Path) -> None:
 def test_more_types_than_a_cursor_holds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     g = made(tmp_path)
     length = len(g.changes(types=["Person"]).next)
-    monkeypatch.setattr("omnigraph.engine.history.cursors.MAX_CHANGE_TOKEN_BYTES", length)
+    monkeypatch.setattr(cursors, "MAX_CHANGE_TOKEN_BYTES", length)
     assert g.changes(types=["Person"]).caught_up
     with pytest.raises(og.ResourceLimit, match="4 types to follow do not fit"):
         g.changes(types=["Person", "Company", "Knows", "WorksAt"])
@@ -314,7 +315,7 @@ def test_values_of_another_type_are_a_boundary(tmp_path: Path, monkeypatch: pyte
     other = replace(person, properties={**person.properties, "age": age})
     assert incomparable(person, other) == "age"
     assert incomparable(person, person) is None
-    monkeypatch.setattr("omnigraph.engine.history.blocks.incomparable", lambda old, new: "age" if old.name == "Person" else None)
+    monkeypatch.setattr(blocks, "incomparable", lambda old, new: "age" if old.name == "Person" else None)
     with pytest.raises(og.SchemaBoundary, match="another type") as caught:
         g.changes(since=f"after:{g.commits()[1].id}")
     assert caught.value.commit == g.commits()[0].id

@@ -11,6 +11,7 @@ from tests.engine.graphs import add, delete, make_graph, upsert
 from tests.engine.history.graphs import PEOPLE, calm, contents, kinds, names, people, put, told
 
 import omnigraph as og
+from omnigraph.engine.history import merge as merge_module
 from omnigraph.engine.history.merge import Merger
 from omnigraph.engine.upkeep.reconcile import optimize
 from omnigraph.storage.commits.lineage import Commit, OpClass
@@ -533,7 +534,7 @@ def test_a_commit_elsewhere_does_not_void_a_merge(graph: og.Graph, monkeypatch: 
 
 
 def test_a_merge_that_always_loses_gives_up(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.history.merge.MAX_MERGE_ATTEMPTS", 3)
+    monkeypatch.setattr(merge_module, "MAX_MERGE_ATTEMPTS", 3)
     put(graph, 'insert Person { name: "Eve" }', "work")
     plans = interrupted(graph, monkeypatch, *(f'insert Person {{ name: "l{n}" }}' for n in range(9)))
     with pytest.raises(og.ConflictError):

@@ -12,7 +12,7 @@ from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, counts, graph, r
 
 import omnigraph as og
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.read import lines
+from omnigraph.engine.load.read import lines, tasks
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.sources import inputs_of
 from omnigraph.engine.load.read.tasks import tasks_of
@@ -22,6 +22,7 @@ from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.runner import in_order
 from omnigraph.language import Source
 from omnigraph.storage.commits import leases
+from omnigraph.storage.tables import table
 
 TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))
 
@@ -55,7 +56,7 @@ def test_small_chunks_and_many_workers_give_the_same_graph(tmp_path: Path, size:
     path = written(tmp_path / "a.jsonl", [{"type": "Plain", "data": {"id": f"p{n % 90:02}", "note": str(n)}} for n in range(100)])
     g = graph(tmp_path, EVERYTHING)
     cut = lambda stream, name: lines.chunks(stream, name, size=size)  # noqa: E731
-    with patch("omnigraph.engine.load.read.tasks.chunks", cut):
+    with patch.object(tasks, "chunks", cut):
         view = g.view()
         runner.run(g.workspace, view, Request(inputs_of(path, view.catalog).inputs, "main", Mode.MERGE, workers=4))
     found = g.query("query q() { match { $p: Plain } return { $p.note as note } }").rows
@@ -81,7 +82,7 @@ def test_a_large_load_holds_a_lease_and_gives_it_back(tmp_path: Path) -> None:
 def test_a_writer_that_fails_is_heard_of_and_nothing_is_published(tmp_path: Path) -> None:
     g = graph(tmp_path)
     with (
-        patch("omnigraph.storage.tables.table.write_fragments", side_effect=OSError("no space left on device")),
+        patch.object(table, "write_fragments", side_effect=OSError("no space left on device")),
         pytest.raises(og.StorageError, match="no space left"),
     ):
         g.load(PEOPLE_LINES)

@@ -65,7 +65,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(template: Path, folder: Path, effects: Effects) -> og.Graph:
     """A copy of the graph behind effects that watch or strike."""
     shutil.copytree(template, folder)
-    graph = og.Graph(GraphStore.open(Place.at(str(folder), durability=Durability.OS, effects=effects)))
+    graph = og.Graph(GraphStore.open(Place.at(str(folder), durability=Durability.OS, effects=effects)), reopen=og.open)
     calm(graph)
     return graph
 

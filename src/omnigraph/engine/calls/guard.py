@@ -200,6 +200,12 @@ def inside(doing: str) -> Iterator[None]:
         raise told from error
 
 
+def still_inside(doing: str, items: Iterator[R]) -> Iterator[R]:
+    """What a public call gives back one after the other, with errors in our words."""
+    with inside(doing):
+        yield from items
+
+
 _LIBRARIES: Final = frozenset(
     {"builtins", "lance", "msgspec", "numpy", "obstore", "omnigraph", "pandas", "polars", "pyarrow", "pyo3_runtime"}
 )

@@ -5,7 +5,7 @@ Everything read of a commit stays true, so it is remembered here as long as the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from omnigraph.catalog.catalog import Catalog
@@ -21,6 +21,7 @@ from omnigraph.engine.history.merge import Merge, Merger, Wanted
 from omnigraph.engine.history.parting import paired
 from omnigraph.engine.history.row_delta import RowDelta
 from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.snapshot.views import Views
 from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.name_rules import reads_like_id
@@ -33,15 +34,15 @@ Names = Iterable[str] | str | None
 class Past:
     """The history of one open graph. Safe from any thread."""
 
-    def __init__(self, workspace: Workspace, view: Callable[[str], View], catalog: Callable[[Snapshot], Catalog]) -> None:
+    def __init__(self, workspace: Workspace, views: Views) -> None:
         self._workspace = workspace
         self._store = workspace.store
-        self._view = view
-        self._catalog = catalog
+        self._view = views.view
+        self._catalog = views.catalog
         self.log = CommitLog(self._store)
-        self.deltas = Deltas(workspace, self.log, catalog)
+        self.deltas = Deltas(workspace, self.log, views.catalog)
         self._feed = Feed(Blocks(self.deltas, self.log), self.log)
-        self._merger = Merger(self._store, self.deltas, self.log, view, self.view_at)
+        self._merger = Merger(self._store, self.deltas, self.log, views.view, self.view_at)
 
     def view_at(self, commit: str) -> View:
         """The graph at a commit, also one that is known from a merge only."""

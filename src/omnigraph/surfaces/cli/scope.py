@@ -217,7 +217,7 @@ def open_at(where: str, *, read_only: bool = True, frames: bool = False) -> Grap
     """The graph at an address. Nothing heavy is imported before this. `frames`: data frames may be met."""
     import_engine(frames=frames)
     from omnigraph.embedding import configured
-    from omnigraph.engine.graph import open as open_
+    from omnigraph.engine.opening import open as open_
 
     return open_(where, read_only=read_only, embedder=configured(os.environ))
 

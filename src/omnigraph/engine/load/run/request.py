@@ -19,7 +19,7 @@ from omnigraph.engine.load.run.runners import is_installed
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.storage.commits.name_rules import check_branch_name
-from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.graph_store import MAIN, GraphStore
 
 _MOST_WORKERS = 8
 
@@ -111,29 +111,32 @@ class Request:
     """Files that are left out because somebody asked for that."""
 
 
-def asked(
-    store: GraphStore,
-    find_view: Callable[[str], View],
-    source: Source,
-    *,
-    mode: str,
-    branch: str,
-    from_: str | None,
-    actor: str | None,
-    message: str | None,
-    quarantine: str | os.PathLike[str] | None,
-    dialect: str,
-    progress: bool | Report | None,
-    types: Mapping[str, str] | None,
-    external_blobs: ExternalBlobs,
-    lossy: str | None,
-    max_bad: float | None,
-    allow_empty: bool,
-    skip_unknown: bool,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """How something is to be loaded, as it was asked for: `Graph.load` says what each means."""
+
+    mode: str = Mode.MERGE.value
+    branch: str = MAIN
+    from_: str | None = None
+    actor: str | None = None
+    message: str | None = None
+    dialect: str = Dialect.STRICT.value
+    progress: bool | Report | None = None
+    types: Mapping[str, str] | None = None
+    quarantine: str | os.PathLike[str] | None = None
+    lossy: str | None = None
+    max_bad: float | None = None
+    allow_empty: bool = False
+    skip_unknown: bool = False
+
+
+def request_of(
+    store: GraphStore, find_view: Callable[[str], View], source: Source, options: LoadOptions, external_blobs: ExternalBlobs
 ) -> tuple[View, Request]:
     """The request, and the view it is checked against: of the branch, or of the one it is to be made from."""
-    chosen, spelt = _choice(Mode, "mode", mode), _choice(Dialect, "dialect", dialect)
-    rounds = lossy is not None and _choice(Lossy, "lossy", lossy) is Lossy.ROUND
+    chosen, spelt = _choice(Mode, "mode", options.mode), _choice(Dialect, "dialect", options.dialect)
+    rounds = options.lossy is not None and _choice(Lossy, "lossy", options.lossy) is Lossy.ROUND
+    branch, from_, max_bad = options.branch, options.from_, options.max_bad
     existing = store.branches()
     creates = branch not in existing
     if creates:
@@ -141,10 +144,10 @@ def asked(
             raise NotFound(f"branch `{branch}` not found; pass `from_` to create it")
         check_branch_name(branch, existing)
     view = find_view(from_ if creates and from_ is not None else branch)
-    found = inputs_of(source, view.catalog, types, store.place.options, skip_unknown=skip_unknown)
-    report = TerminalLine() if progress is True else progress or None
+    found = inputs_of(source, view.catalog, options.types, store.place.options, skip_unknown=options.skip_unknown)
+    report = TerminalLine() if options.progress is True else options.progress or None
     external = External.of(external_blobs, store.place.options, copies=chosen is not Mode.OVERWRITE)
-    beside = None if quarantine is None else os.fspath(quarantine)
+    beside = None if options.quarantine is None else os.fspath(options.quarantine)
     if beside is not None and spelt is Dialect.COMPATIBLE:
         raise UsageError("quarantine is for records of the strict dialect", hint="Leave it out, and mend what is wrong.")
     if max_bad is not None and beside is None:
@@ -158,14 +161,14 @@ def asked(
         from_,
         creates,
         spelt,
-        actor,
-        message,
+        options.actor,
+        options.message,
         report,
         quarantine=beside,
         external=external,
         lossy=rounds,
         max_bad=None if max_bad is None else Limit.of(max_bad),
-        allow_empty=allow_empty,
+        allow_empty=options.allow_empty,
         skipped=found.skipped,
     )
     return view, made

@@ -28,7 +28,7 @@ def command(uri: str, schema_path: str, force: bool, as_json: bool) -> None:
     """
     read_source(schema_path, what="schema file")
     import_engine()
-    from omnigraph.engine.graph import init
+    from omnigraph.engine.opening import init
 
     graph = init(checked(uri), Path(schema_path), actor=here().settings.actor)
     if as_json:

@@ -1,0 +1,62 @@
+"""Graphs are made and opened here: `og.init`, `og.open`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.embedding import Embedder
+from omnigraph.engine.blobs.policy import ExternalBlobs
+from omnigraph.engine.calls.arguments import AnyPath
+from omnigraph.engine.calls.guard import door
+from omnigraph.engine.graph import MEMORY_BUDGET, Graph
+from omnigraph.engine.schema.documents import first_schema, schema_source, tables_of
+from omnigraph.engine.snapshot.saved import LEAST_ROWS
+from omnigraph.storage.files.place import Durability, Place
+from omnigraph.storage.graph_store import GraphStore
+
+
+@door()
+def init(
+    path: AnyPath,
+    schema: str | Path,
+    *,
+    durability: Literal["full", "os"] = "full",
+    memory: int = MEMORY_BUDGET,
+    save_from: int | None = LEAST_ROWS,
+    actor: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    embedder: Embedder | None = None,
+    external_blobs: ExternalBlobs | None = None,
+) -> Graph:
+    """A new graph in a folder (or below an `s3://` address) that does not hold one yet."""
+    source = schema_source(schema)
+    place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
+    store = GraphStore(place)
+    ir, document = first_schema(source, store.ids.next())
+    store = GraphStore.init(place, document, tables_of(Catalog.of(ir)), actor=actor)
+    return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs, reopen=open)
+
+
+@door()
+def open(
+    path: AnyPath,
+    *,
+    read_only: bool = False,
+    durability: Literal["full", "os"] = "full",
+    memory: int = MEMORY_BUDGET,
+    save_from: int | None = LEAST_ROWS,
+    storage_options: Mapping[str, str] | None = None,
+    embedder: Embedder | None = None,
+    external_blobs: ExternalBlobs | None = None,
+) -> Graph:
+    """An existing graph. Opening writes nothing. `external_blobs`: which URIs may be given for Blobs; unless told, none.
+
+    What was made of a type of `save_from` entities or more (numbers, neighbours, terms, vectors) is saved for the next process;
+    None: nothing is saved, and nothing that was is used.
+    """
+    place = Place.at(str(path), durability=Durability(durability), options=dict(storage_options or {}))
+    store = GraphStore.open(place, read_only=read_only)
+    return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs, reopen=open)

@@ -1,0 +1,62 @@
+"""The views an open graph has lately given: one per commit, so that what was read for one query serves the next."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+from omnigraph.catalog.catalog import Catalog
+from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.errors import UsageError
+from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.graph_store import MAIN, Snapshot
+
+_KEPT: Final = 16
+
+
+class Views:
+    """Views by branch, commit or tag. Safe from any thread."""
+
+    def __init__(self, workspace: Workspace, catalog_of: Callable[[SchemaDocument], Catalog]) -> None:
+        self._workspace = workspace
+        self._store = workspace.store
+        self._catalog_of = catalog_of
+        self._views: OrderedDict[str, View] = OrderedDict()
+        self._catalogs: dict[str, Catalog] = {}
+        self._lock = Lock()
+
+    def view(self, branch: str | None = None, at: str | None = None) -> View:
+        """The newest state of a branch, or the graph as a commit (or a tag) left it."""
+        if at is not None:
+            if branch is not None:
+                raise UsageError("give a branch or a commit, not both")
+            with self._lock:
+                known = self._views.get(at)
+            if known is not None:
+                return known
+            snapshot = self._store.snapshot_at(at)
+        else:
+            snapshot = self._store.snapshot(MAIN if branch is None else branch)
+        found = self._views.get(snapshot.commit)
+        if found is not None:
+            return found
+        made = View(self._workspace, snapshot, self.catalog(snapshot))
+        with self._lock:
+            found = self._views.setdefault(snapshot.commit, made)
+            while len(self._views) > _KEPT:
+                self._views.popitem(last=False)
+        return found
+
+    def catalog(self, snapshot: Snapshot) -> Catalog:
+        """The schema of a snapshot."""
+        catalog = self._catalogs.get(snapshot.schema)
+        if catalog is None:
+            catalog = self._catalogs[snapshot.schema] = self._catalog_of(self._store.schema(snapshot))
+        return catalog
+
+    def forget(self) -> None:
+        """Let go of every view."""
+        with self._lock:
+            self._views.clear()
