@@ -67,8 +67,11 @@ MAX_EXTERNAL_BYTES: Final = 32 << 20
 MAX_EXTERNAL_PROBES: Final = 8
 """Objects outside the graph that a process looks for at a time."""
 
+MAX_ENTITY_BYTES: Final = 192 << 20
+"""Largest entity, as the line of JSON that an export makes of it, in bytes: what is stored can be exported and loaded again."""
+
 MAX_LINE_BYTES: Final = 256 << 20
-"""Largest entity, as the line of JSON that an export makes of it, and longest line of a file to load, in bytes."""
+"""Longest line of a file to load, in bytes: that of any entity, and of what was copied into it from outside."""
 
 MAX_RECORD_LISTS: Final = 131_072
 """Most lists and objects in a record to load; what else is in them counts towards its bytes alone."""

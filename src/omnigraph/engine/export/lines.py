@@ -4,7 +4,8 @@
     {"type":"Person","data":{"id":"Ada","age":36,"name":"Ada"}}
 
 Edges first, then nodes; types by name, entities by id. Dates and moments are ISO texts, blobs `base64:…` or the URI they refer to
-(`omnigraph.engine.arrays.plain_values`). Rows are read in portions: only the ids of one type are in memory at once.
+(`omnigraph.engine.arrays.plain_values`). Rows are read in portions of some megabytes: all that is in memory
+of a type at once is its ids.
 """
 
 from __future__ import annotations
@@ -15,24 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.arrays.chunked import whole
-from omnigraph.engine.arrays.plain_values import spelt_column
+from omnigraph.engine.arrays.json_lines import lines
+from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
-from omnigraph.storage.tables.rows import images, take
+from omnigraph.storage.tables.rows import images, row_bytes, take
 from omnigraph.storage.tables.table import Table
 
 PORTION = 8_192
-"""Entities that are read and written at a time."""
+"""Entities that are read and written at a time…"""
 
-_ENCODER = msgspec.json.Encoder()
+PORTION_BYTES = 32 << 20
+"""…and bytes, unless a single one has more."""
 
 
 class ByteSink(Protocol):
@@ -113,20 +115,19 @@ def _in_order(type_: EntityType, table: Table) -> Iterator[pa.Table]:
     ids = whole(table.read(["id"])["id"])
     order = pc.sort_indices(ids).to_numpy().astype(np.int64)
     has_blobs = any(p.type.is_blob for p in type_.properties.values())
-    for at in range(0, len(order), PORTION):
-        chosen = order[at : at + PORTION]
+    for at, end in _cuts(row_bytes(table, columns)[order]):
+        chosen = order[at:end]
         if has_blobs:  # only a lookup gives their bytes
             yield images(table, ids.take(pa.array(chosen)).to_pylist()).select(columns).sort_by("id")
         else:
             yield take(table, chosen, columns)
 
 
-def lines(type_: EntityType, rows: pa.Table) -> bytes:
-    """Rows of a type as lines."""
-    columns = {name: spelt_column(rows[name]) for name in rows.column_names}
-    names = ["id", *sorted(type_.properties)]
-    data = [dict(zip(names, values, strict=True)) for values in zip(*(columns[name] for name in names), strict=True)]
-    if type_.is_node:
-        return _ENCODER.encode_lines([{"type": type_.name, "data": d} for d in data])
-    ends = zip(columns["src"], columns["dst"], data, strict=True)
-    return _ENCODER.encode_lines([{"edge": type_.name, "from": s, "to": t, "data": d} for s, t, d in ends])
+def _cuts(sizes: Numbers) -> Iterator[tuple[int, int]]:
+    """Where portions begin and end."""
+    total, at = np.concatenate([[0], np.cumsum(sizes)]), 0
+    while at < len(sizes):
+        end = int(np.searchsorted(total, total[at] + PORTION_BYTES, side="right")) - 1
+        end = min(max(end, at + 1), at + PORTION, len(sizes))
+        yield at, end
+        at = end

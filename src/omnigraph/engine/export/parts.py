@@ -1,6 +1,6 @@
 """A graph as a folder of files, written side by side: for graphs that are too large for one file, or for one machine.
 
-    out/Person.00000.parquet   Person.00001.parquet   Knows.00000.parquet   _export.json
+    out/Person.000000000.parquet   Person.000000001.parquet   Knows.000000000.parquet   _export.json
 
 Each file holds rows of one type, as JSON lines or as Parquet, in no particular order; the folder as a whole loads back to an
 equal graph (`g.load("out")`). The target is a folder or an address of an object store. `_export.json` is written last: it names
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,15 +23,23 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
 from omnigraph.engine.arrays.chunked import whole
-from omnigraph.engine.export.lines import exported_types, lines
+from omnigraph.engine.arrays.json_lines import lines
+from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.export.lines import exported_types
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.storage.files.place import Place
-from omnigraph.storage.tables.rows import pieces, scan_images
+from omnigraph.storage.tables.rows import SCANNED_IMAGES, pieces, row_bytes, scan_images
 from omnigraph.storage.tables.work import PinnedTable, Run, cut
 
 FILE_ROWS: Final = 262_144
-"""Rows per file: a file is made in memory."""
+"""Rows per file: a file is made in memory…"""
+
+FILE_BYTES: Final = 256 << 20
+"""…and bytes of rows, more or less."""
+
+_BATCH_BYTES: Final = 32 << 20
+_ROOM: Final = 1_000_000
 
 DONE: Final = "_export.json"
 
@@ -53,7 +62,7 @@ class ExportPart:
     options: tuple[tuple[str, str], ...]
     format: ExportFormat
     number: int
-    """Of its first file; a part has room for a thousand."""
+    """Of its first file; a part has room for a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +116,7 @@ def export_parts(
         stored = view.stored(type_)
         pinned = PinnedTable.of(place, stored.state)
         groups = cut(pieces(stored.table), FILE_ROWS)
-        parts += [ExportPart(pinned, type_, g, folder.uri, settings, chosen, 1_000 * n) for n, g in enumerate(groups)]
+        parts += [ExportPart(pinned, type_, g, folder.uri, settings, chosen, _ROOM * n) for n, g in enumerate(groups)]
     files = tuple(file for done in run(export_part, parts) for file in done)
     told = [{"name": f.name, "type": f.type, "rows": f.rows, "bytes": f.bytes} for f in files]
     done = {"commit": view.snapshot.commit, "format": chosen.value, "files": told}
@@ -121,23 +130,33 @@ def export_part(part: ExportPart) -> list[ExportedFile]:
     found = []
     for number, rows in enumerate(_portions(part), part.number):
         data = lines(part.type, rows) if part.format is ExportFormat.JSONL else _parquet(part, rows)
-        name = f"{part.type.name}.{number:06}.{part.format.value}"
+        name = f"{part.type.name}.{number:09}.{part.format.value}"
         folder.put(name, data)
         found.append(ExportedFile(name, part.type.name, rows.num_rows, len(data)))
     return found
 
 
 def _portions(part: ExportPart) -> Iterator[pa.Table]:
+    table, columns = part.table.open(), columns_of(part.type).names
+    sizes = row_bytes(table, columns, part.pieces)
     batches: list[pa.RecordBatch] = []
-    held = 0
-    for batch in scan_images(part.table.open(), columns_of(part.type).names, pieces=part.pieces):
+    begins = at = 0
+    for batch in scan_images(table, columns, pieces=part.pieces, batch_rows=_at_once(sizes)):
         batches.append(batch)
-        held += batch.num_rows
-        if held >= FILE_ROWS:
+        at += batch.num_rows
+        if at - begins >= FILE_ROWS or sizes[begins:at].sum() >= FILE_BYTES:
             yield pa.Table.from_batches(batches)
-            batches, held = [], 0
-    if held:
+            batches, begins = [], at
+    if batches:
         yield pa.Table.from_batches(batches)
+
+
+def _at_once(sizes: Numbers) -> int:
+    """How many rows that follow one another never have more than some megabytes; one, where a single one has."""
+    rows = SCANNED_IMAGES
+    while rows > 1 and np.add.reduceat(sizes, np.arange(0, len(sizes), rows)).max(initial=0) > _BATCH_BYTES:
+        rows //= 2
+    return rows
 
 
 def _parquet(part: ExportPart, rows: pa.Table) -> bytes:

@@ -25,6 +25,7 @@ from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.lance_format.deletions import Positions, read_deletions
 from omnigraph.storage.lance_format.file_names import deletion_file
 from omnigraph.storage.lance_format.filters import Filter, is_null, one_of
+from omnigraph.storage.tables.cell_bytes import cell_bytes, is_fixed
 from omnigraph.storage.tables.changes import Overwrite, TableState, WrittenRows
 from omnigraph.storage.tables.table import LOOKUP_BATCH, Table
 
@@ -34,6 +35,7 @@ SIDE_BY_SIDE = 200_000
 """From so many rows on, two halves are read at once."""
 
 _SCANNED_ROWS = 1 << 17
+_SCANNED_BYTES = 32 << 20
 
 SCANNED_IMAGES = 8_192
 """Complete rows that are read at a time."""
@@ -118,6 +120,27 @@ def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table
     """Some rows, in the order asked for."""
     with translated(f"read {table.location}"):
         return table.dataset.take(positions.tolist(), columns=list(columns))
+
+
+def row_bytes(table: Table, columns: Sequence[str], pieces: Iterable[int] | None = None) -> Positions:
+    """About how many bytes each row has in memory, in row order. Reads texts and lists, some megabytes at a time, and no blob."""
+    kinds = {name: table.schema.field(name).type for name in columns}
+    varying = [name for name, kind in kinds.items() if not is_fixed(kind)]
+    wanted = None if pieces is None else set(pieces)
+    found = [np.empty(0, np.int64)]
+    with translated(f"read {table.location}"):
+        chosen = [f for f in table.dataset.get_fragments() if wanted is None or f.fragment_id in wanted]
+        if not chosen:
+            return found[0]
+        scanner = table.dataset.scanner(
+            columns=varying, fragments=chosen, scan_in_order=True, batch_size=SCANNED_IMAGES, batch_size_bytes=_SCANNED_BYTES
+        )
+        for batch in scanner.to_batches():
+            sizes = np.full(batch.num_rows, 8 * len(columns), np.int64)
+            for column in batch.columns:
+                sizes += cell_bytes(column)
+            found.append(sizes)
+    return np.concatenate(found)
 
 
 def found(table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True) -> tuple[Positions, pa.Table]:

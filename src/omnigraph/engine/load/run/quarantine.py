@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask, to_mask
-from omnigraph.engine.export.lines import lines
+from omnigraph.engine.arrays.json_lines import lines
 from omnigraph.engine.load.read.chunks import Placed, Work, deltas_of, seen_rows
 from omnigraph.engine.load.read.collected import Places, duplicates, kept
 from omnigraph.engine.load.read.files import is_of_file

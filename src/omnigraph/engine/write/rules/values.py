@@ -1,4 +1,4 @@
-"""Rules about a row alone: required values, enums, ranges, patterns, finite numbers.
+"""Rules about a row alone: required values, enums, ranges, patterns, finite numbers, and how large it is (`size`).
 
 Types are right by the time a row is in Arrow; whoever made the rows refused what did not fit. A list may have elements without a
 value: only the compatible dialect makes such, every other door refuses them.
@@ -20,6 +20,7 @@ from omnigraph.engine.arrays.chunked import plain
 from omnigraph.engine.arrays.column import Mask, Vec, to_mask
 from omnigraph.engine.execution.compare import compare
 from omnigraph.engine.write.changeset import Delta
+from omnigraph.engine.write.rules import size
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import VoidConstraint
 
@@ -38,6 +39,7 @@ def check(delta: Delta) -> Iterator[Violation]:
                 yield from _pattern(delta, name, pattern)
             case _:
                 pass
+    yield from size.check(delta)
 
 
 def _property(delta: Delta, prop: Property) -> Iterator[Violation]:
