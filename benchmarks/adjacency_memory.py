@@ -107,7 +107,7 @@ def _build(graph: str) -> dict[str, object]:
     edges = g.view().edges("Knows")
     for way in (HopDirection.OUT, HopDirection.IN):
         assert edges.adjacency(way).nodes
-    g.workspace.saved.wait()
+    g._workspace.saved.wait()
     seconds = time.perf_counter() - started
     return {"seconds": seconds, "peak_gb": _peak(), "before_gb": before, "edges": edges.count}
 

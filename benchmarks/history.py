@@ -48,10 +48,10 @@ def graph(folder: Path, size: int) -> og.Graph:
     knows = pa.table({**ends, "since": pa.nulls(size, pa.date32())}, schema=columns_of(edge))
     changes = []
     for key, rows in ((table_key(node), people), (table_key(edge), knows)):
-        written = made.store.tables.open(view.snapshot.tables[key]).write(rows)
+        written = made._store.tables.open(view.snapshot.tables[key]).write(rows)
         changes.append(PlannedChange(key, Append(written)))
-    made.store.publish("main", PublishPlan(OpClass.LOGICAL, "load", view.snapshot.commit, tuple(changes)))
-    optimize(made.store, "main", view.catalog)
+    made._store.publish("main", PublishPlan(OpClass.LOGICAL, "load", view.snapshot.commit, tuple(changes)))
+    optimize(made._store, "main", view.catalog)
     return made
 
 

@@ -45,7 +45,7 @@ class _Bare:
     """The same changes without the engine."""
 
     def __init__(self, made: og.Graph, size: int) -> None:
-        self._store = made.store
+        self._store = made._store
         self._size = size
         catalog = made.view().catalog
         self._node, self._edge = catalog.nodes["Person"], catalog.edges["Knows"]
@@ -104,7 +104,7 @@ def measure() -> list[Measurement]:
     try:
         for size in SIZES:
             made = graph(folder, size)
-            made.reconciler.start = lambda *_: None  # type: ignore[method-assign]  # nobody else works meanwhile
+            made._reconciler.start = lambda *_: None  # type: ignore[method-assign]  # nobody else works meanwhile
             for kind in _TEXTS:
                 mutation, bare = _compared(made, size, kind)
                 found.append(Measurement(f"{kind} of one row, {size:,} rows", mutation, "bare commit", bare, MOST * bare))

@@ -64,9 +64,9 @@ def load(graph: Any, tables: dict[str, Any]) -> None:
         ids = table["name"] if node else pa.array([f"{name}{n:012d}" for n in range(table.num_rows)])
         schema = columns_of(type_)
         rows = table.append_column("id", ids).select(schema.names).cast(schema)
-        handle = graph.store.tables.open(view.snapshot.tables[table_key(type_)])
+        handle = graph._store.tables.open(view.snapshot.tables[table_key(type_)])
         changes.append(PlannedChange(table_key(type_), Append(handle.write(rows))))
-    graph.store.publish("main", PublishPlan(OpClass.LOGICAL, "load", view.snapshot.commit, tuple(changes)))
+    graph._store.publish("main", PublishPlan(OpClass.LOGICAL, "load", view.snapshot.commit, tuple(changes)))
 
 
 def optimize(graph: Any) -> None:
@@ -79,12 +79,12 @@ def optimize(graph: Any) -> None:
     from omnigraph.storage.rewriting.indexes import extend_indexes, key_indexes
 
     snapshot = graph.view().snapshot
-    tables = graph.store.tables
+    tables = graph._store.tables
     made = []
     for key, state in snapshot.tables.items():
         indexes = key_indexes(tables.open(state).schema)
         made.append(Replacement(key, state.pin, extend_indexes(tables, state, indexes)))
-    graph.store.publish("main", PublishPlan(OpClass.MAINTENANCE, "index", snapshot.commit, replacements=tuple(made)))
+    graph._store.publish("main", PublishPlan(OpClass.MAINTENANCE, "index", snapshot.commit, replacements=tuple(made)))
 
 
 def open_ours(folder: Path) -> Ask:

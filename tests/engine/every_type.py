@@ -111,7 +111,7 @@ def one_by_one(graph: og.Graph, numbers: range, branch: str = "main") -> Iterato
 
 def everything(graph: og.Graph, branch: str | None = None, at: str | None = None) -> dict[tuple[str, str], dict[str, Any]]:
     """All values of all entities, as another process reads them; signs of zeros included."""
-    with og.open(graph.store.place.uri, read_only=True) as other:
+    with og.open(graph._store.place.uri, read_only=True) as other:
         return {key: {name: _exact(v) for name, v in row.items()} for key, row in contents(other, branch, at).items()}
 
 

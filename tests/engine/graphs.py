@@ -35,20 +35,20 @@ def add(graph: og.Graph, data: Data, branch: str = "main") -> Commit:
     for name, rows in data.items():
         if rows:
             type_ = type_named(view.catalog, name)
-            handle = graph.store.tables.open(view.snapshot.tables[table_key(type_)])
+            handle = graph._store.tables.open(view.snapshot.tables[table_key(type_)])
             changes.append(PlannedChange(table_key(type_), Append(handle.write(table_of(graph, type_, rows)))))
-    return graph.store.publish(branch, PublishPlan(OpClass.LOGICAL, "load", view.snapshot.commit, tuple(changes)))
+    return graph._store.publish(branch, PublishPlan(OpClass.LOGICAL, "load", view.snapshot.commit, tuple(changes)))
 
 
 def upsert(graph: og.Graph, name: str, rows: Sequence[Mapping[str, object]], branch: str = "main") -> Commit:
     """New images of rows."""
     view = graph.view(branch)
     type_ = type_named(view.catalog, name)
-    handle = graph.store.tables.open(view.snapshot.tables[table_key(type_)])
+    handle = graph._store.tables.open(view.snapshot.tables[table_key(type_)])
     table = table_of(graph, type_, rows)
     change = Upsert(handle.write(table), tuple(table["id"].to_pylist()))
     plan = PublishPlan(OpClass.LOGICAL, "mutate", view.snapshot.commit, (PlannedChange(table_key(type_), change),))
-    return graph.store.publish(branch, plan)
+    return graph._store.publish(branch, plan)
 
 
 def delete(graph: og.Graph, name: str, ids: Sequence[str], branch: str = "main") -> Commit:
@@ -56,7 +56,7 @@ def delete(graph: og.Graph, name: str, ids: Sequence[str], branch: str = "main")
     view = graph.view(branch)
     key = table_key(type_named(view.catalog, name))
     plan = PublishPlan(OpClass.LOGICAL, "mutate", view.snapshot.commit, (PlannedChange(key, Delete(tuple(ids))),))
-    return graph.store.publish(branch, plan)
+    return graph._store.publish(branch, plan)
 
 
 def type_named(catalog: Catalog, name: str) -> EntityType:
@@ -70,6 +70,6 @@ def table_of(graph: og.Graph, type_: EntityType, rows: Sequence[Mapping[str, obj
         id_ = row.get("id")
         if id_ is None:
             key = type_.key if type_.is_node else ()
-            id_ = entity_id(key, row) if key else graph.store.ids.next()  # type: ignore[arg-type]
+            id_ = entity_id(key, row) if key else graph._store.ids.next()  # type: ignore[arg-type]
         whole.append({**row, "id": id_})
     return pa.Table.from_pylist(whole, schema=columns_of(type_))

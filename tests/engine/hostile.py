@@ -146,7 +146,7 @@ def objects(commit: object) -> dict[str, object]:
 
 def state(graph: og.Graph) -> object:
     """What changes with everything that is committed or named: cheap, because it is asked often."""
-    root = Path(graph.store.place.uri)
+    root = Path(graph._store.place.uri)
     found = []
     for folder in (root / "__refs", root / "__tags", *(root / "__manifest").glob("*/_versions")):
         if folder.exists():

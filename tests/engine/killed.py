@@ -61,7 +61,7 @@ OPERATIONS: dict[str, Callable[[og.Graph, Path], object]] = {
     "mutation": lambda g, _: g.mutate("query m() { delete P where n < 60 }"),
     "merge": lambda g, _: g.merge("work"),
     "optimize": lambda g, _: g.optimize(),
-    "cleanup": lambda g, _: reclaim(g.store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False),
+    "cleanup": lambda g, _: reclaim(g._store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False),
     "branch create": lambda g, _: g.branches.create("new", from_="work"),
     "branch delete": lambda g, _: g.branches.delete("old"),
     "tag": lambda g, _: g.tags.create("v1", g.commits()[1].id),

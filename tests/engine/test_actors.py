@@ -43,16 +43,16 @@ def cleaned(graph: Graph) -> str | None:
         graph.mutate(ADD, {"n": str(number)})
     clock = MovedClock()
     clock.pass_time()
-    vars(graph.store)["_clock"] = clock
+    vars(graph._store)["_clock"] = clock
     assert graph.cleanup(keep=1, older_than="0s", dry_run=False, actor="ada").commits_reclaimed
-    return ledger(graph.store.place).record.by
+    return ledger(graph._store.place).record.by
 
 
 def deleted_branch(graph: Graph) -> str | None:
     ref = graph.branches.get("work")
     told = graph.branches.delete("work", actor="ada")
     assert told is not None
-    assert told.actor == graph.store.manifest(ref).load().recent[-1].actor
+    assert told.actor == graph._store.manifest(ref).load().recent[-1].actor
     return told.actor
 
 
@@ -65,7 +65,7 @@ def deleted_tag(graph: Graph) -> str | None:
 
 
 def created(made: og.Graph, branch: str) -> str | None:
-    found = og.open(made.store.place.uri).branches.get(branch)
+    found = og.open(made._store.place.uri).branches.get(branch)
     assert found.created_at is not None
     return found.created_by
 
@@ -78,12 +78,12 @@ CHANGES: dict[Any, Callable[[Graph], str | None]] = {
     Graph.apply_schema: lambda g: (g.apply_schema(SCHEMA.replace("rank: F64?", "rank: F64?  x: I32?"), actor="ada"), newest(g))[
         1
     ],
-    Graph.optimize: lambda g: (g.optimize(actor="ada"), g.store.commits(limit=1)[0].actor)[1],
+    Graph.optimize: lambda g: (g.optimize(actor="ada"), g._store.commits(limit=1)[0].actor)[1],
     Graph.embed: lambda g: (g.embed(actor="ada"), newest(g))[1],
     Graph.cleanup: cleaned,
     Branches.create: lambda g: (g.branches.create("new", actor="ada"), created(g, "new"))[1],
     Branches.delete: deleted_branch,
-    Tags.create: lambda g: (g.tags.create("v2", "main", actor="ada"), og.open(g.store.place.uri).tags.list()[1].created_by)[1],
+    Tags.create: lambda g: (g.tags.create("v2", "main", actor="ada"), og.open(g._store.place.uri).tags.list()[1].created_by)[1],
     Tags.delete: deleted_tag,
     Analytics.pagerank: lambda g: (g.analytics.pagerank(write_to="rank", actor="ada"), newest(g))[1],
 }
@@ -130,7 +130,7 @@ def test_records_of_before_name_nobody(g: Graph, tmp_path: Path) -> None:
 def test_a_tag_whose_deletion_did_not_happen_is_not_listed_as_deleted(g: Graph) -> None:
     from omnigraph.storage.commits.deleted_tags import DeletedTag, put_deleted
 
-    put_deleted(g.store.place, DeletedTag(g.tags.list()[0], "ada", 5))
+    put_deleted(g._store.place, DeletedTag(g.tags.list()[0], "ada", 5))
     assert g.tags.deleted() == []
     g.tags.delete("v1", actor="bob")
     assert [d.deleted_by for d in g.tags.deleted()] == ["bob"]

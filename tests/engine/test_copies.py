@@ -140,4 +140,4 @@ def test_from_process_to_process(world: World) -> None:
 
 def _place(graph: og.Graph) -> str:
     graph.query(ALL)
-    return graph.store.place.uri
+    return graph._store.place.uri

@@ -257,7 +257,7 @@ def test_what_a_provider_raises_is_told_with_its_name(graph: og.Graph, raised: E
             raise raised
 
     before = graph.commits()
-    searching = og.open(graph.store.place.uri, embedder=Failing())
+    searching = og.open(graph._store.place.uri, embedder=Failing())
     near = 'query q() { match { $d: Doc } return { $d.slug } order { nearest($d.vec, "text") } limit 1 }'
     for ask in (lambda: graph.embed(embedder=Failing(), pace=Pace(attempts=1)), lambda: searching.query(near)):
         with pytest.raises(og.EmbeddingFailed, match=r"`mock` \(Failing\)") as told:

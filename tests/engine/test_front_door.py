@@ -86,7 +86,7 @@ def test_a_result_for_people(graph: og.Graph) -> None:
     friends = graph.query(FRIENDS, {"n": "Ada"})
     assert repr(friends) == "f.name  f.age\n──────  ─────\nBob         ·\n1 row"
     assert "<td>Bob</td>" in friends._repr_html_()
-    many = make_graph(Path(graph.store.place.uri).parent / "many", SCHEMA, {"Person": [{"name": f"{i:03}"} for i in range(80)]})
+    many = make_graph(Path(graph._store.place.uri).parent / "many", SCHEMA, {"Person": [{"name": f"{i:03}"} for i in range(80)]})
     shown = repr(many.query("query q() { match { $p: Person } return { $p.name } }"))
     assert shown.endswith("80 rows, the first 50 shown")
 
@@ -214,7 +214,7 @@ def test_a_prepared_query_is_parsed_once(graph: og.Graph, monkeypatch: pytest.Mo
 
 
 def test_opening_again_reads_the_same(graph: og.Graph) -> None:
-    again = og.open(graph.store.place.uri, read_only=True)
+    again = og.open(graph._store.place.uri, read_only=True)
     assert again.query(EVERYTHING).rows == graph.query(EVERYTHING).rows
     with pytest.raises(og.UsageError, match="read-only"):
         again.mutate('query a() { insert Person { name: "x" } }')

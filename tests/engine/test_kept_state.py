@@ -35,7 +35,7 @@ def test_memory_forgets_what_was_not_used_for_the_longest_time() -> None:
 def test_answers_do_not_depend_on_the_budget(budget: int, tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")})
     expected = graph.query(FRIENDS).rows
-    again = og.open(graph.store.place.uri, memory=budget)
+    again = og.open(graph._store.place.uri, memory=budget)
     assert [again.query(FRIENDS).rows for _ in range(3)] == [expected] * 3
     assert again.stats().memory.used <= budget
 
@@ -108,7 +108,7 @@ def test_extended_adjacency_is_what_a_fresh_process_builds(tmp_path_factory: pyt
         elif what == "optimize":
             graph.optimize(branch)
         known = graph.query(FRIENDS, branch=branch).rows
-        fresh = og.open(graph.store.place.uri).query(FRIENDS, branch=branch).rows
+        fresh = og.open(graph._store.place.uri).query(FRIENDS, branch=branch).rows
         assert known == fresh
 
 

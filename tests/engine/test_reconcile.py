@@ -96,7 +96,7 @@ def uncovered(graph: og.Graph, name: str = "Doc") -> set[str]:
 
 
 def run(graph: og.Graph, branch: str = "main", **options: Any) -> reconcile.Optimized:
-    return optimize(graph.store, branch, graph.view(branch).catalog, **options)
+    return optimize(graph._store, branch, graph.view(branch).catalog, **options)
 
 
 def test_optimize_covers_everything_and_then_has_nothing_to_do(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_only_new_rows_are_indexed(tmp_path: Path) -> None:
     assert (doc.pieces_before, doc.pieces_after) == (2, 2)
     assert uncovered(graph) == set()
     assert (
-        sum(len(i.segments) for i in graph.store.tables.open(state(graph)).dataset.describe_indices() if i.name == "id_key") == 2
+        sum(len(i.segments) for i in graph._store.tables.open(state(graph)).dataset.describe_indices() if i.name == "id_key") == 2
     )
 
 
@@ -244,7 +244,7 @@ def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def late(graph: og.Graph) -> tuple[str, ...]:
     view = graph.view()
-    return needed(graph.store, view.snapshot, view.catalog)
+    return needed(graph._store, view.snapshot, view.catalog)
 
 
 @pytest.mark.usefixtures("low_bound")
@@ -253,7 +253,7 @@ def test_an_index_is_behind_by_rows_and_by_share(tmp_path: Path) -> None:
     assert late(graph) == ()  # not more than the bound
     add(graph, {"Doc": docs(20, 480)})
     assert late(graph) == ("Doc",)
-    reconciler = Reconciler(graph.store)
+    reconciler = Reconciler(graph._store)
     report = reconciler.run("main", graph.view().catalog)
     assert [t.type for t in report.tables] == ["Doc"]
     assert late(graph) == ()
@@ -268,7 +268,7 @@ def test_an_index_is_behind_by_rows_and_by_share(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("low_bound")
 def test_it_runs_in_the_background_once_at_a_time(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Doc": docs(0, 100)})
-    reconciler = Reconciler(graph.store)
+    reconciler = Reconciler(graph._store)
     assert reconciler.start("main", graph.view().catalog) is not None
     reconciler.wait(30)
     assert (reconciler.failure, late(graph)) == (None, ())
@@ -281,7 +281,7 @@ def test_what_cannot_be_indexed_is_not_tried_over_and_over(tmp_path: Path, monke
     graph = make_graph(
         tmp_path, "node Doc { slug: String @key vec: Vector(4)? @index }", {"Doc": [{"slug": str(n)} for n in range(50)]}
     )
-    reconciler = Reconciler(graph.store)
+    reconciler = Reconciler(graph._store)
     assert reconciler.run("main", graph.view().catalog).commits != ()
     first = reconciler.run("main", graph.view().catalog)
     again = reconciler.run("main", graph.view().catalog)
@@ -303,7 +303,7 @@ def test_rows_deleted_before_a_compaction_is_published_stay_deleted(tmp_path: Pa
 
     monkeypatch.setattr(reconcile, "compact", interrupted)
     run(graph)
-    left = graph.store.tables.open(state(graph)).read(["id"])["id"].to_pylist()
+    left = graph._store.tables.open(state(graph)).read(["id"])["id"].to_pylist()
     assert calls
     assert len(left) == 18
     assert not set(gone) & set(left)

@@ -82,14 +82,14 @@ def _moved(folder: Path) -> Case:
     graph, other = _graph(folder), og.open(folder / "g", durability="os")
     wanted = [SCHEMA.replace("n: I32?", f"n: I32?  m{i}: I32?") for i in range(2)]
     between = [lambda: other.apply_schema(wanted[0])]
-    publish = graph.store.publish
+    publish = graph._store.publish
 
     def moved(*args: Any, **kwargs: Any) -> Any:
         while between:
             between.pop()()
         return publish(*args, **kwargs)
 
-    graph.store.publish = moved  # type: ignore[method-assign]
+    graph._store.publish = moved  # type: ignore[method-assign]
     both = SCHEMA.replace("n: I32?", "n: I32?  m0: I32?  m1: I32?")
     return Case(lambda: graph.apply_schema(both))
 

@@ -21,7 +21,7 @@ def test_a_fresh_process_maps_what_was_saved(tmp_path: Path, monkeypatch: pytest
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")}, save_from=1)
     expected = graph.query(FRIENDS, traversal="csr").rows
     graph.close()
-    again = og.open(graph.store.place.uri, save_from=1)
+    again = og.open(graph._store.place.uri, save_from=1)
     read = counted_reads(monkeypatch)
     edges = again.view().edges("Knows")
     assert edges.adjacency(HopDirection.OUT).neighbours.tolist() == [1, 2, 0, 4]
@@ -37,13 +37,13 @@ def test_saved_state_of_an_older_commit_is_extended(tmp_path: Path, monkeypatch:
     add(graph, {"Person": people("g"), "Knows": knows("ga", "ag")})
     delete(graph, "Knows", ["eab"])
     read = counted_reads(monkeypatch)
-    again = og.open(graph.store.place.uri, save_from=1)
+    again = og.open(graph._store.place.uri, save_from=1)
     ends = again.view().edges("Knows").ends()
     assert sum(read) == 3, "one new node and two new edges"
     assert len(ends.sources) == 5
     assert (
         again.query(FRIENDS, traversal="csr").rows
-        == og.open(graph.store.place.uri, save_from=1).query(FRIENDS, traversal="btree").rows
+        == og.open(graph._store.place.uri, save_from=1).query(FRIENDS, traversal="btree").rows
     )
 
 
@@ -59,17 +59,17 @@ def test_vectors_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert names(graph) == ["c", "a"]
     graph.close()
     read = counted_reads(monkeypatch)
-    assert names(og.open(graph.store.place.uri, save_from=1)) == ["c", "a"]
+    assert names(og.open(graph._store.place.uri, save_from=1)) == ["c", "a"]
     assert read == [], "no row was read"
     add(graph, {"Doc": [{"name": "d", "place": [3.0, 3.0]}]})
     delete(graph, "Doc", ["a"])
-    assert names(og.open(graph.store.place.uri, save_from=1)) == ["d", "c"]
+    assert names(og.open(graph._store.place.uri, save_from=1)) == ["d", "c"]
     assert sum(read) == 2, "the id and the vector of the new one"
 
 
 def test_what_a_killed_process_left_unfinished_goes(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"ab"), "Knows": knows("ab")}, save_from=1)
-    home = Path(graph.store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
+    home = Path(graph._store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
     old, young = home / "unfinished-old", home / "unfinished-young"
     old.mkdir(parents=True)
     young.mkdir()
@@ -97,11 +97,11 @@ def test_terms_of_texts_are_saved_too(tmp_path: Path, monkeypatch: pytest.Monkey
     graph.close()
     read = counted_reads(monkeypatch)
     monkeypatch.setattr(postings, "analysed", lambda texts: pytest.fail("analysed again"))
-    assert og.open(graph.store.place.uri, save_from=1).query(best, {"q": "wolf lamp"}).rows == expected
+    assert og.open(graph._store.place.uri, save_from=1).query(best, {"q": "wolf lamp"}).rows == expected
     monkeypatch.undo()
     add(graph, {"Doc": [{"name": "e", "text": "lamp"}]})
     delete(graph, "Doc", ["b"])
-    fresh = og.open(graph.store.place.uri, save_from=1).query(best, {"q": "wolf lamp"}).rows
+    fresh = og.open(graph._store.place.uri, save_from=1).query(best, {"q": "wolf lamp"}).rows
     assert fresh == graph.query(best, {"q": "wolf lamp"}).rows
     assert {row["d.name"] for row in fresh} == {"a", "e"}
     assert sum(read) == 0
@@ -112,7 +112,7 @@ def test_saved_state_is_never_needed(damage: str, tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")}, save_from=1)
     expected = graph.query(FRIENDS, traversal="csr").rows
     graph.close()
-    cache = Path(graph.store.place.uri) / "__cache"
+    cache = Path(graph._store.place.uri) / "__cache"
     files = [f for f in cache.rglob("*") if f.is_file()]
     assert files
     if damage == "remove":
@@ -122,12 +122,12 @@ def test_saved_state_is_never_needed(damage: str, tmp_path: Path) -> None:
             file.unlink()
         else:
             file.write_bytes(file.read_bytes()[:40] if damage == "truncate" else b"\x00nonsense")
-    assert og.open(graph.store.place.uri, save_from=1).query(FRIENDS, traversal="csr").rows == expected
+    assert og.open(graph._store.place.uri, save_from=1).query(FRIENDS, traversal="csr").rows == expected
 
 
 def test_what_cannot_be_saved_is_told_and_fails_nothing(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
-    (Path(graph.store.place.uri) / "__cache").write_text("in the way")
+    (Path(graph._store.place.uri) / "__cache").write_text("in the way")
     assert len(graph.query(FRIENDS, traversal="csr").rows) == 1
     graph.close()
     assert any("not saved" in reason for reason in graph.stats().saved.reasons)
@@ -140,7 +140,7 @@ def everything(folder: Path) -> dict[str, tuple[int, int]]:
 def test_a_read_only_graph_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
-    folder = Path(graph.store.place.uri)
+    folder = Path(graph._store.place.uri)
     before = everything(folder)
     reader = og.open(folder, read_only=True, save_from=1)
     expected = reader.query(FRIENDS, traversal="csr").rows
@@ -157,7 +157,7 @@ def test_a_graph_that_is_created_again_finds_nothing(tmp_path: Path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for names, read_only in (("abcdef", True), ("fedcba", True), ("abcdef", False), ("fedcba", False)):
         graph = make_graph(tmp_path, SCHEMA, {"Person": people(*names), "Knows": knows(names[:2], names[1:3])}, save_from=1)
-        folder = Path(graph.store.place.uri)
+        folder = Path(graph._store.place.uri)
         if (tmp_path / "old").exists():
             shutil.copytree(tmp_path / "old", folder / "__cache", dirs_exist_ok=True)
         asked = og.open(folder, read_only=read_only, save_from=1)
@@ -174,7 +174,7 @@ def test_without_saving_nothing_is_written_and_nothing_is_used(tmp_path: Path) -
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
     expected = graph.query(FRIENDS, traversal="csr").rows
     graph.close()
-    folder = Path(graph.store.place.uri)
+    folder = Path(graph._store.place.uri)
     before = everything(folder)
     bare = og.open(folder, save_from=None)
     assert bare.query(FRIENDS, traversal="csr").rows == expected
@@ -187,7 +187,7 @@ def test_a_link_in_the_place_of_the_cache_is_not_followed(tmp_path: Path) -> Non
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
     outside = tmp_path / "outside"
     outside.mkdir()
-    (Path(graph.store.place.uri) / "__cache").symlink_to(outside)
+    (Path(graph._store.place.uri) / "__cache").symlink_to(outside)
     assert len(graph.query(FRIENDS, traversal="csr").rows) == 1
     graph.close()
     assert not list(outside.iterdir())
@@ -196,7 +196,7 @@ def test_a_link_in_the_place_of_the_cache_is_not_followed(tmp_path: Path) -> Non
 
 def test_what_an_older_omnigraph_saved_goes(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
-    home = Path(graph.store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
+    home = Path(graph._store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
     (home / "17").mkdir(parents=True)
     (home / "17" / "about.json").write_text('{"version": 1, "pin": 17, "numbering": {}, "pieces": []}')
     assert len(graph.query(FRIENDS, traversal="csr").rows) == 1
@@ -214,13 +214,13 @@ def test_saved_state_of_a_reclaimed_commit_is_extended(tmp_path: Path, monkeypat
     delete(graph, "Knows", ["ebc"])
     add(graph, {"Knows": knows("fa")})
     old = graph.view().edges("Knows").stored
-    location = Path(graph.store.place.uri) / old.location
+    location = Path(graph._store.place.uri) / old.location
     current = {piece.deletions for piece in old.pieces}
     gone = [f for f in (location / "_deletions").iterdir() if f"_deletions/{f.name}" not in current]
     assert gone
     for file in gone:
         file.unlink()
-    again = og.open(graph.store.place.uri, save_from=1)
+    again = og.open(graph._store.place.uri, save_from=1)
     read = counted_reads(monkeypatch)
     found = [row["p.name"] + row["f.name"] for row in again.query(FRIENDS, traversal="csr").rows]
     assert found == ["ab", "de", "ef", "fa"]
@@ -234,7 +234,7 @@ def test_the_same_pin_remembered_from_a_file_is_no_stand_in_for_the_real_one(tmp
     graph.query(FRIENDS, traversal="csr")
     graph.close()
     add(graph, {"Knows": knows("fa")})
-    again = og.open(graph.store.place.uri, save_from=1)
+    again = og.open(graph._store.place.uri, save_from=1)
     again.query(FRIENDS, traversal="csr")
     past = again.view(at=first)
     assert past.edges("Knows").stored.state == graph.view(at=first).edges("Knows").stored.state
@@ -252,11 +252,11 @@ def test_a_numbering_of_the_dead_is_not_taken_over(tmp_path: Path) -> None:
     expected = graph.query(FRIENDS, traversal="csr").rows
     assert len(graph.view().nodes("Person").numbering) == 43
     graph.close()
-    again = og.open(graph.store.place.uri, save_from=1)
+    again = og.open(graph._store.place.uri, save_from=1)
     assert again.query(FRIENDS, traversal="csr").rows == expected
     assert len(again.view().nodes("Person").numbering) == 3
     again.close()
-    third = og.open(graph.store.place.uri, save_from=1)
+    third = og.open(graph._store.place.uri, save_from=1)
     assert third.query(FRIENDS, traversal="csr").rows == expected
     assert third.stats().saved.read == 2, "both were saved again"
 
@@ -272,7 +272,7 @@ def test_a_lookup_does_not_spoil_the_numbering_for_what_was_saved(tmp_path: Path
     graph = make_graph(tmp_path, schema, data, save_from=1)
     expected = graph.query(lives, traversal="csr").rows
     graph.close()
-    again = og.open(graph.store.place.uri, save_from=1)
+    again = og.open(graph._store.place.uri, save_from=1)
     assert again.query(lives, traversal="btree").rows == expected, "the first city that is seen is z"
     read = counted_reads(monkeypatch)
     assert again.query(lives, traversal="csr").rows == expected
@@ -292,7 +292,7 @@ def test_a_graph_created_again_on_s3_finds_nothing(tmp_path: Path, monkeypatch: 
                 assert found == sorted([(names[0], names[1]), (names[1], names[2])])
                 asked.close()
                 assert asked.stats().saved.read == saved
-            place = graph.store.place
+            place = graph._store.place
             place.delete([o.path for o in place.objects("")])
 
 

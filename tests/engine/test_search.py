@@ -102,7 +102,7 @@ def check(graph: og.Graph, rows: Sequence[Row], **where: Any) -> None:
 
 
 def index(graph: og.Graph, branch: str = "main") -> None:
-    optimize(graph.store, branch, graph.view(branch).catalog, pack=False)
+    optimize(graph._store, branch, graph.view(branch).catalog, pack=False)
 
 
 # ── indexes and histories ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,8 +160,8 @@ def test_a_document_that_came_after_the_index_is_found(tmp_path: Path) -> None:
 
 def text_pin(graph: og.Graph, name: str = "body") -> TextPin:
     view = graph.view()
-    stored, memory = view.nodes("Doc").stored, graph.workspace.memory
-    found = TextColumn.of(stored, name, memory, graph.workspace.saved).at(stored, memory)
+    stored, memory = view.nodes("Doc").stored, graph._workspace.memory
+    found = TextColumn.of(stored, name, memory, graph._workspace.saved).at(stored, memory)
     assert isinstance(found, TextPin)
     return found
 

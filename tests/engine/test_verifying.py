@@ -95,11 +95,11 @@ def test_an_index_that_disagrees_is_found(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_turned_bit_is_found_wherever_it_is(tmp_path: Path) -> None:
     """Some of them are read as other values: nothing but the checksum can tell."""
     graph = graph_of(tmp_path)
-    (file,) = Path(graph.store.place.uri).glob("nodes/*/data/*.lance")
+    (file,) = Path(graph._store.place.uri).glob("nodes/*/data/*.lance")
     data = file.read_bytes()
     for at in range(0, len(data), max(1, len(data) // 25)):
         file.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
-        assert ProblemKind.WRONG_CONTENT in {p.kind for p in og.open(graph.store.place.uri).verify(content=True).problems}
+        assert ProblemKind.WRONG_CONTENT in {p.kind for p in og.open(graph._store.place.uri).verify(content=True).problems}
     file.write_bytes(data)
     assert graph.verify(content=True).ok
 

@@ -86,11 +86,11 @@ query.awaitTermination()
 def test_a_driver_that_was_killed_is_gone_on_from_exactly_once(spark: SparkSession, graph: og.Graph, tmp_path: Path) -> None:
     for number, name in enumerate("abc"):
         put(tmp_path, number, name)
-    code = KILLED.format(graph=graph.store.place.uri, folder=str(tmp_path / "in"), check=str(tmp_path / "check"))
+    code = KILLED.format(graph=graph._store.place.uri, folder=str(tmp_path / "in"), check=str(tmp_path / "check"))
     with driver(code, tmp_path) as child:
         eventually(child.is_over, 400)
         errors = child.errors()
-    reopened = og.open(graph.store.place.uri)
+    reopened = og.open(graph._store.place.uri)
     assert len(people(reopened)) == 2, errors  # of files that are equally old either comes first
     id_ = run(spark, tmp_path, ogs.sink(reopened, "Person", name="people", mode="append"))  # which refuses what is there
     assert people(reopened) == ["a", "b", "c"]

@@ -38,7 +38,7 @@ def test_load_by_either_engine(tmp_path: Path) -> None:
     """By Spark with a report beside; the path of the data is relative, and Spark's own words stay out of the terminal."""
     here, there = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
     written(tmp_path / "all.jsonl", [*RECORDS, *WRONG])
-    names = [Path(g.store.place.uri).name for g in (here, there)]
+    names = [Path(g._store.place.uri).name for g in (here, there)]
     refused = omnigraph(tmp_path, "load", names[0], "--data", "all.jsonl", "--mode", "merge", "--engine", "auto")
     assert refused.returncode == 1
     assert "all.jsonl:100: " in refused.stderr
@@ -72,7 +72,7 @@ def test_master_and_settings_are_those_of_the_session(
         raise SparkUnavailable("not here")
 
     monkeypatch.setattr(pipeline_load, "session", session)
-    name = graph(tmp_path, EVERYTHING).store.place.uri
+    name = graph(tmp_path, EVERYTHING)._store.place.uri
     data = str(written(tmp_path / "all.jsonl", RECORDS))
     load = ["load", name, "--data", data, "--mode", "merge"]
     conf = ["--conf", "spark.executor.memory=4g", "--conf", "spark.driver.extraJavaOptions=-Da=b"]

@@ -40,7 +40,7 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def write(frame: DataFrame, g: og.Graph, lossy: str | None) -> None:
-    options = {"graph": g.store.place.uri, "type": "Wide"} | ({} if lossy is None else {"lossy": lossy})
+    options = {"graph": g._store.place.uri, "type": "Wide"} | ({} if lossy is None else {"lossy": lossy})
     frame.write.format("omnigraph").options(**options).mode("append").save()
 
 

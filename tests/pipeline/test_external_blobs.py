@@ -120,7 +120,7 @@ def test_objects_of_a_store_reached_by_options(spark: SparkSession, tmp_path: Pa
 def test_a_table_of_spark_holds_bytes_only(spark: SparkSession, tmp_path: Path, images: Path) -> None:
     g = gallery(tmp_path, f"file://{images}")
     g.load([photo("x", content=f"file://{images}/a"), photo("y", thumb="base64:AA==")], mode="overwrite")
-    table = spark.read.format("omnigraph").option("graph", g.store.place.uri).option("type", "Photo")
+    table = spark.read.format("omnigraph").option("graph", g._store.place.uri).option("type", "Photo")
     with pytest.raises(PySparkException, match=f"Photo.content refers to another place: file://{images}/a"):
         table.load().collect()
     rows = table.option("columns", "name,thumb").load().collect()

@@ -197,7 +197,7 @@ def test_object_stores(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
             there.load(f"s3://{BUCKET}/night.jsonl", engine=on(spark))
 
         # Nobody finds this server through the environment: whoever reads or writes was given the options.
-        options = {"graph": there.store.place.uri, **{f"storage.{name}": value for name, value in s3.options.items()}}
+        options = {"graph": there._store.place.uri, **{f"storage.{name}": value for name, value in s3.options.items()}}
         frame = spark.createDataFrame([(3, "c"), (4, "d")], "number int, tenant string")
         frame.write.format("omnigraph").options(**options).option("type", "Pair").mode("append").save()
         pairs = spark.read.format("omnigraph").options(**options).option("type", "Pair").load()

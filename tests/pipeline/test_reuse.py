@@ -83,6 +83,6 @@ def test_there_is_no_option_to_hand_filters_over(spark: SparkSession, graph: og.
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match="there is no option `pushdown`"):
-        spark.read.format("omnigraph").option("graph", graph.store.place.uri).option("type", "P").option(
+        spark.read.format("omnigraph").option("graph", graph._store.place.uri).option("type", "P").option(
             "pushdown", "true"
         ).load()

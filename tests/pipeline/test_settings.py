@@ -76,7 +76,7 @@ def people(spark: SparkSession, *rows: tuple[str, int]) -> object:
 
 
 def _stream(g: og.Graph, spark: SparkSession, folder: Path) -> None:
-    reader = spark.readStream.format("omnigraph-changes").option("graph", g.store.place.uri).load()
+    reader = spark.readStream.format("omnigraph-changes").option("graph", g._store.place.uri).load()
     write = reader.where("kind = 'node'").selectExpr("concat('s', id, number) as name").writeStream
     sink = ogs.sink(g, "Person", name="copies", branch="copies")
     query = write.foreachBatch(sink).option("checkpointLocation", str(folder / "check")).trigger(availableNow=True).start()
@@ -85,7 +85,7 @@ def _stream(g: og.Graph, spark: SparkSession, folder: Path) -> None:
 
 def _written(g: og.Graph, spark: SparkSession) -> None:
     frame = spark.createDataFrame([("Cyd", MOMENT)], "name string, seen timestamp")
-    frame.write.format("omnigraph").option("graph", g.store.place.uri).option("type", "Person").mode("append").save()
+    frame.write.format("omnigraph").option("graph", g._store.place.uri).option("type", "Person").mode("append").save()
 
 
 DOORS: dict[str, Callable[[og.Graph, SparkSession, Path], object]] = {
@@ -140,7 +140,7 @@ def test_the_session_of_the_process_is_given_to_every_thread_and_knows_the_forma
     assert found[0].sparkContext is spark.sparkContext
     with foreign(spark) as other:  # as somebody's own session, before anything was registered
         assert ogs.table(graph, "Person", columns=["name"], spark=other).count() == 2
-        assert other.read.format("omnigraph").option("graph", graph.store.place.uri).option("type", "Knows").load().count() == 1
+        assert other.read.format("omnigraph").option("graph", graph._store.place.uri).option("type", "Knows").load().count() == 1
     with pytest.raises(og.SparkUnavailable, match=r"is running in this process .*local.*there can be only one"):
         ogs.session(master="spark://nowhere:7077")
     with pytest.raises(og.SparkUnavailable, match=r"spark\.executor\.memory=4g cannot be had"):
@@ -185,7 +185,7 @@ def submit(folder: Path, graph: og.Graph, what: str, *options: str) -> dict[str,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "TMPDIR": str(folder),
     }
-    command = [str(home / "bin" / "spark-submit"), *options, str(folder / "job.py"), graph.store.place.uri, what]
+    command = [str(home / "bin" / "spark-submit"), *options, str(folder / "job.py"), graph._store.place.uri, what]
     ran = subprocess.run(
         [*command, str(folder / "more.jsonl")],
         cwd=folder,

@@ -62,14 +62,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[og.Graph]:
 
 
 def read(spark: SparkSession, graph: og.Graph, type_: str, **options: object) -> DataFrame:
-    reader = spark.read.format("omnigraph").option("graph", graph.store.place.uri).option("type", type_)
+    reader = spark.read.format("omnigraph").option("graph", graph._store.place.uri).option("type", type_)
     for name, value in options.items():
         reader = reader.option(name, str(value))
     return reader.load()
 
 
 def write(frame: DataFrame, graph: og.Graph, type_: str, save_mode: str = "append", **options: str) -> None:
-    writer = frame.write.format("omnigraph").option("graph", graph.store.place.uri).option("type", type_).mode(save_mode)
+    writer = frame.write.format("omnigraph").option("graph", graph._store.place.uri).option("type", type_).mode(save_mode)
     for name, value in options.items():
         writer = writer.option(name, value)
     writer.save()

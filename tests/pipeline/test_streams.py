@@ -72,7 +72,7 @@ def test_the_feed_as_a_frame_is_the_feed(spark: SparkSession, graph: og.Graph) -
     with pytest.raises(og.CursorRejected):
         ogs.changes(graph, since=found.cursor, types="Person", spark=spark)
     with pytest.raises(PySparkException, match="no type `Persn`"):
-        spark.read.format("omnigraph-changes").option("graph", graph.store.place.uri).option("types", "Persn").load().collect()
+        spark.read.format("omnigraph-changes").option("graph", graph._store.place.uri).option("types", "Persn").load().collect()
 
 
 def test_the_feed_as_a_stream_goes_on_where_it_stopped(spark: SparkSession, graph: og.Graph, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_feed_as_a_stream_goes_on_where_it_stopped(spark: SparkSession, grap
         seen.append((batch, [(r.number, r.op, r.id) for r in frame.orderBy("number", "kind", "id").collect()]))
 
     def run() -> None:
-        reader = spark.readStream.format("omnigraph-changes").option("graph", graph.store.place.uri).option("maxCommits", "2")
+        reader = spark.readStream.format("omnigraph-changes").option("graph", graph._store.place.uri).option("maxCommits", "2")
         query = reader.load().writeStream.foreachBatch(keep).option("checkpointLocation", str(tmp_path / "check"))
         query.trigger(availableNow=True).start().awaitTermination(ROUNDS)
 

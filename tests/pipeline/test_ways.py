@@ -28,7 +28,7 @@ class Place:
 
     @property
     def uri(self) -> str:
-        return self.graph.store.place.uri
+        return self.graph._store.place.uri
 
     @property
     def rows(self) -> DataFrame:

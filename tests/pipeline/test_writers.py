@@ -46,7 +46,7 @@ def test_nothing_is_lost(spark: SparkSession, tmp_path: Path) -> None:
         for n in range(loads)
     ]
     with ThreadPoolExecutor(2) as pool:
-        writers = [pool.submit(keep_writing, g.store.place.uri, who, over) for who in range(2)]
+        writers = [pool.submit(keep_writing, g._store.place.uri, who, over) for who in range(2)]
         try:
             for n, path in enumerate(files):
                 load(g, path, mode="append" if n % 2 else "merge", spark=spark)

@@ -65,9 +65,9 @@ def make(folder: Path) -> Path:
         graph.mutate(f'query m() {{ update Doc set {{ text: "changed" }} where n = {20 + number} }}')
     graph.tags.create("v1", old)
     graph.tags.create("v2", graph.commits()[1].id)
-    graph.store.lease_for(timedelta(days=1))
-    put_record(graph.store.place, Ledger(), Reclaimed(1, {"01J0000000000000000000000A": ((0, 3),)}))
-    announce(graph.store.place, ["nodes/0-0/data/gone.lance"], 0)
+    graph._store.lease_for(timedelta(days=1))
+    put_record(graph._store.place, Ledger(), Reclaimed(1, {"01J0000000000000000000000A": ((0, 3),)}))
+    announce(graph._store.place, ["nodes/0-0/data/gone.lance"], 0)
     graph.close()
     return folder / "g"
 

@@ -65,7 +65,7 @@ def everything(uri: str) -> list[Callable[[], object]]:
         lambda: opened().merge("work"),
         lambda: opened().optimize(),
         lambda: opened().apply_schema(SCHEMA.replace("age: I32?", "city: String?  age: I32?")),
-        lambda: verify(opened().store, deep=True),
+        lambda: verify(opened()._store, deep=True),
         lambda: opened().branches.delete("work"),
         lambda: opened().tags.delete("v1"),
         lambda: clean(uri),
@@ -153,7 +153,7 @@ def test_the_graph_itself_may_be_a_link(template: Path, tmp_path: Path) -> None:
     (tmp_path / "far").symlink_to(tmp_path / "link", target_is_directory=True)
     for step in everything(str(tmp_path / "far")):
         step()
-    assert og.open(str(tmp_path / "graph")).store.branches() == ["main", "other"]
+    assert og.open(str(tmp_path / "graph"))._store.branches() == ["main", "other"]
 
 
 def test_a_link_is_named_in_the_message(template: Path, tmp_path: Path) -> None:

@@ -145,10 +145,10 @@ def twice(tmp_path: Path) -> tuple[og.Graph, dict[str, str]]:
         assert receipt.commit is not None
         commits[name] = receipt.commit.id
     graph.branches.create("work", from_=commits["a"])
-    owner = graph.store.ref("main")
+    owner = graph._store.ref("main")
     for name, commit in (("work", commits["b"]), (commits["a"], commits["b"]), ("v1", commits["a"]), ("1" * 26, commits["a"])):
         said = msgspec.json.encode(Tag(name, commit, owner))
-        graph.store.place.put_new(tag_path(name), said)
+        graph._store.place.put_new(tag_path(name), said)
     return graph, commits
 
 

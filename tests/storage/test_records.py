@@ -83,9 +83,9 @@ def test_storage_refuses_a_commit_that_nobody_could_read(tmp_path: Path, wrong: 
     view = graph.view()
     plan = PublishPlan(OpClass.LOGICAL, "mutate", view.snapshot.commit, actor=wrong)
     with pytest.raises(UsageError, match="cannot be stored"):
-        graph.store.publish("main", plan)
+        graph._store.publish("main", plan)
     graph.load([{"type": "Person", "data": {"name": "q", "age": 9}}])
-    with og.open(graph.store.place.uri) as other:
+    with og.open(graph._store.place.uri) as other:
         assert ages(other) == [0, 1, 2, 3, 9]
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_commit_hides_nothing_else(tmp_path: Path, monkeypatch: pytest
     graph.branches.create("work", from_=commits[2].id)
     damage(graph, third, monkeypatch)
     for round_ in range(3):
-        with og.open(graph.store.place.uri) as other:
+        with og.open(graph._store.place.uri) as other:
             calm(other)
             assert ages(other) == [0, 1, 2, 3]
             assert ages(other, branch="work") == [0, 1]
@@ -139,7 +139,7 @@ def test_a_damaged_commit_stays_one_when_it_is_packed(tmp_path: Path, monkeypatc
     graph = people(tmp_path)
     third = graph.commits()[0].id
     damage(graph, third, monkeypatch)
-    with og.open(graph.store.place.uri) as other:
+    with og.open(graph._store.place.uri) as other:
         calm(other)
         for n in range(12):
             other.load([{"type": "Other", "data": {"name": f"o{n}"}}])
@@ -155,7 +155,7 @@ def test_a_damaged_ref_or_tag_hides_nothing_else(tmp_path: Path, content: bytes)
     graph.branches.create("other", from_=commits[1].id)
     graph.tags.create("v1", commits[1].id)
     graph.tags.create("v2", commits[2].id)
-    folder = Path(graph.store.place.uri)
+    folder = Path(graph._store.place.uri)
     (folder / "__refs" / "work").write_bytes(content)
     (folder / "__tags" / "v1").write_bytes(content)
     with og.open(folder) as other:

@@ -100,18 +100,18 @@ class Graph:
         embedder: Embedder | None = None,
         external_blobs: ExternalBlobs | None = None,
     ) -> None:
-        self.store = store
+        self._store = store
         self.embedder = embedder
         """Turns texts into vectors where a query asks for it."""
         self.external_blobs = external_blobs or ExternalBlobs.deny()
         """Which URIs may be given for Blobs."""
         self._reopen = reopen
-        self.reconciler = Reconciler(store)
-        self.workspace = Workspace(store, memory, save_from, partial(_seen_again, reopen))
-        self._views = Views(self.workspace, catalog_of)
+        self._reconciler = Reconciler(store)
+        self._workspace = Workspace(store, memory, save_from, partial(_seen_again, reopen))
+        self._views = Views(self._workspace, catalog_of)
         self._reader = Reader(store.clock, embedder)
-        self._inspection = Inspection(self.workspace, self._reader)
-        self.past = Past(self.workspace, self._views)
+        self._inspection = Inspection(self._workspace, self._reader)
+        self._past = Past(self._workspace, self._views)
         self.branches = Branches(store)
         self.tags = Tags(store)
 
@@ -120,7 +120,7 @@ class Graph:
         """Measures over the whole graph."""
         from omnigraph.engine.analytics import Analytics, Local
 
-        return Analytics(self.view, Local(self.workspace, self._after_write))
+        return Analytics(self.view, Local(self._workspace, self._after_write))
 
     def __enter__(self) -> Graph:
         return self
@@ -128,14 +128,19 @@ class Graph:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    @property
+    def uri(self) -> str:
+        """Where the graph is: a folder, or an address in an object store."""
+        return self._store.place.uri
+
     def __repr__(self) -> str:
-        return f"<Graph {self.store.place.uri}>"
+        return f"<Graph {self.uri}>"
 
     def __reduce__(self) -> tuple[object, ...]:
         """In another process, the same place opened anew."""
-        place = self.store.place
+        place = self._store.place
         how: dict[str, Any] = {
-            "read_only": self.store.read_only,
+            "read_only": self._store.read_only,
             "durability": place.durability.value,
             "storage_options": dict(place.options),
         }
@@ -143,9 +148,9 @@ class Graph:
 
     def close(self) -> None:
         """Let go of the memory, and wait for what is being saved. The graph itself needs no closing."""
-        self.workspace.saved.wait()
-        self.reconciler.wait()
-        self.workspace.memory.forget()
+        self._workspace.saved.wait()
+        self._reconciler.wait()
+        self._workspace.memory.forget()
         self._views.forget()
 
     # ── views ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -252,7 +257,7 @@ class Graph:
     @door()
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
         """Commits of a branch, newest first."""
-        return self.store.commits(branch, limit)
+        return self._store.commits(branch, limit)
 
     @door()
     def commit(self, commit: State) -> Commit:
@@ -266,7 +271,7 @@ class Graph:
         d = g.diff("main", "agent/7", types="Person", ops=["insert", "update"])
         d.stats, d.changes, print(d)
         """
-        return self.past.diff(name_of(before), name_of(after), kinds, types, ops)
+        return self._past.diff(name_of(before), name_of(after), kinds, types, ops)
 
     @door()
     def changes(
@@ -287,7 +292,7 @@ class Graph:
         while not page.caught_up:
             page = g.changes(since=page.next)
         """
-        return self.past.changes(branch, since, Filter.of(kinds, types, ops), Limits(limit, max_bytes, max_commits))
+        return self._past.changes(branch, since, Filter.of(kinds, types, ops), Limits(limit, max_bytes, max_commits))
 
     @door()
     def commit_changes(
@@ -302,7 +307,7 @@ class Graph:
         ops: Names = None,
     ) -> Block:
         """What one commit changed, against its first parent. `next_page_token` leads to the rest, if there is any."""
-        return self.past.commit_changes(name_of(commit), Filter.of(kinds, types, ops), Limits(limit, max_bytes), page_token)
+        return self._past.commit_changes(name_of(commit), Filter.of(kinds, types, ops), Limits(limit, max_bytes), page_token)
 
     @door()
     def baseline(self, branch: str = MAIN, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Baseline:
@@ -310,7 +315,7 @@ class Graph:
 
         `ops` is for the cursor only.
         """
-        return self.past.baseline(branch, Filter.of(kinds, types, ops))
+        return self._past.baseline(branch, Filter.of(kinds, types, ops))
 
     @door(source=arguments.branch)
     def merge(
@@ -333,7 +338,7 @@ class Graph:
 
             g.merge("agent/7", resolve={"divergent_update:node:Person:Ada": {"age": 40}})
         """
-        return self._merged(self.past.merge(source, into, Wanted(dry_run, resolve, strict, actor, message)))
+        return self._merged(self._past.merge(source, into, Wanted(dry_run, resolve, strict, actor, message)))
 
     @door()
     def revert(
@@ -349,7 +354,7 @@ class Graph:
     ) -> Merge:
         """Undo what a commit did, by a new commit. What happened to the same entities since comes up as conflicts, as in a merge:
         `ours` is the branch as it is, `theirs` the state before the commit."""
-        return self._merged(self.past.revert(name_of(commit), branch, Wanted(dry_run, resolve, strict, actor, message)))
+        return self._merged(self._past.revert(name_of(commit), branch, Wanted(dry_run, resolve, strict, actor, message)))
 
     def _merged(self, merge: Merge) -> Merge:
         if merge.commit is not None:
@@ -371,7 +376,7 @@ class Graph:
         message: str | None = None,
     ) -> Receipt:
         """Run inserts and updates, or deletes, as one commit. `if_commit`: only while the branch is at this commit."""
-        self.store.require_writable()
+        self._store.require_writable()
         view, if_commit = self.view(branch), name_of(if_commit)
         prepared = self._reader.prepare(view, source, name)
         if not isinstance(prepared.query, lg.MutationQuery):
@@ -380,10 +385,10 @@ class Graph:
             now = view.snapshot.commit
             raise PreconditionFailed(f"branch `{branch}` is at {now}, not at {if_commit}", expected=if_commit, actual=now)
         run = self._reader.run(view, prepared, params)
-        external = External.of(self.external_blobs, self.store.place.options, copies=True)
-        outcome = stage(prepared.query, run, self.store.ids, external)
+        external = External.of(self.external_blobs, self._store.place.options, copies=True)
+        outcome = stage(prepared.query, run, self._store.ids, external)
         intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
-        commit_ = commit(self.workspace, view, branch, outcome.changes, intent)
+        commit_ = commit(self._workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
         recorded = None if commit_ is None else commit_.actor
         return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, recorded, commit_)
@@ -418,7 +423,7 @@ class Graph:
         a number of rows or a share of them (`0.01`). An overwrite that would leave a type without entities needs `allow_empty`.
         A value that its type cannot hold exactly is a violation; `lossy="round"` rounds such numbers and times.
         """
-        self.store.require_writable()
+        self._store.require_writable()
         from omnigraph.engine.load.run.request import LoadOptions, request_of
         from omnigraph.engine.load.run.runner import runner_for
 
@@ -437,8 +442,8 @@ class Graph:
             allow_empty=allow_empty,
             skip_unknown=skip_unknown,
         )
-        view, request = request_of(self.store, self.past.named, source, options, self.external_blobs)
-        result = runner_for(engine, request)(self.workspace, view, request)
+        view, request = request_of(self._store, self._past.named, source, options, self.external_blobs)
+        result = runner_for(engine, request)(self._workspace, view, request)
         self._after_write(branch, view.catalog)
         return result
 
@@ -486,9 +491,9 @@ class Graph:
         """
         from omnigraph.engine.schema.apply import apply_schema
 
-        self.store.require_writable()
+        self._store.require_writable()
         return apply_schema(
-            self.workspace,
+            self._workspace,
             self.view(branch),
             branch,
             schema_source(schema),
@@ -500,12 +505,12 @@ class Graph:
     @door()
     def schema(self, branch: str | None = None, at: State | None = None) -> str:
         """The text of the schema."""
-        return self.store.schema(self.view(branch, at).snapshot).source
+        return self._store.schema(self.view(branch, at).snapshot).source
 
     def _after_write(self, branch: str, catalog: Catalog) -> None:
         """Let indexes catch up in the background, once they are behind."""
-        if self.store.place.is_local:
-            self.reconciler.start(branch, catalog)
+        if self._store.place.is_local:
+            self._reconciler.start(branch, catalog)
 
     # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -514,8 +519,8 @@ class Graph:
         self, branch: str = MAIN, *, progress: Callable[[TableOutcome], None] | None = None, actor: str | None = None
     ) -> Optimized:
         """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
-        self.store.require_writable()
-        return optimize(self.store, branch, self.view(branch).catalog, progress, actor=actor)
+        self._store.require_writable()
+        return optimize(self._store, branch, self.view(branch).catalog, progress, actor=actor)
 
     @door()
     def embed(
@@ -532,13 +537,13 @@ class Graph:
 
         `again` embeds every text anew. `pace` says how large requests are, how many a second, and how often one is repeated.
         """
-        self.store.require_writable()
+        self._store.require_writable()
         provider = require_embedder(self.embedder if embedder is None else embedder)
         view = self.view(branch)
         run = in_threads(EMBED_THREADS)
         done = embed(
-            self.workspace,
-            self.past,
+            self._workspace,
+            self._past,
             view,
             branch,
             provider,
@@ -562,7 +567,7 @@ class Graph:
         from omnigraph.engine.upkeep.verify import broken_promises
         from omnigraph.storage.reclaiming.verify import verify
 
-        return verify(self.store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
+        return verify(self._store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
 
     @door()
     def cleanup(
@@ -576,9 +581,9 @@ class Graph:
 
         self.view()  # a graph that is gone has nothing to give back
         age = duration(older_than) if isinstance(older_than, str) else older_than
-        return reclaim(self.store, keep=keep, older_than=age, dry_run=dry_run, actor=actor)
+        return reclaim(self._store, keep=keep, older_than=age, dry_run=dry_run, actor=actor)
 
 
 def _seen_again(reopen: Reopen, uri: str, options: dict[str, str], commit: str) -> View:
     """The view of a commit in a process it was sent to."""
-    return reopen(uri, read_only=True, storage_options=options).past.view_at(commit)
+    return reopen(uri, read_only=True, storage_options=options)._past.view_at(commit)

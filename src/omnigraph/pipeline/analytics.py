@@ -37,6 +37,7 @@ from omnigraph.engine.analytics.scope import Direction, Scope
 from omnigraph.engine.analytics.written import write_back
 from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.parts import parts_of
 from omnigraph.errors import NotFound
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import table
@@ -91,7 +92,7 @@ class OnSpark:
         with _shuffles(self._spark, asked):
             found = _measured(self._network(asked), asked)
         if asked.target is not None:
-            found.commit = write_back(self._graph.workspace, asked.target, found.to_arrow(), asked.algorithm)
+            found.commit = write_back(parts_of(self._graph).workspace, asked.target, found.to_arrow(), asked.algorithm)
         return found
 
     def _network(self, asked: Asked) -> _Network:

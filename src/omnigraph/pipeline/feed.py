@@ -42,6 +42,7 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.changes import Change, Filter, Image
 from omnigraph.engine.history.past import Names
 from omnigraph.engine.opening import open as open_graph
+from omnigraph.engine.parts import parts_of
 from omnigraph.errors import UsageError
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import NO_TABLE, STORAGE_OPTION, checked_options, hinted, placed, storage_options
@@ -113,7 +114,7 @@ class ChangesSource(DataSource):
     def reader(self, schema: st.StructType) -> DataSourceReader:
         """Who reads a DataFrame. Where it begins and ends is settled here."""
         followed = self._followed()
-        past = followed.graph().past
+        past = parts_of(followed.graph()).past
         start, end = past.stretch(followed.branch, self.options.get("since", "beginning"), followed.chosen)
         return ChangesReader(followed, start, self.options.get("until", end))
 
@@ -173,8 +174,8 @@ def _read(followed: Followed, partition: InputPartition) -> Iterator[pa.RecordBa
     schema = arrow_schema(SCHEMA)
     graph = followed.graph()
     for id_, chosen in partition.value:
-        commit = graph.past.log.get(id_)
-        changes = graph.past.changes_of(id_, chosen)
+        commit = parts_of(graph).past.log.get(id_)
+        changes = parts_of(graph).past.changes_of(id_, chosen)
         for at in range(0, len(changes), BATCH_ROWS):
             rows = [_row(commit, change) for change in changes.between(at, min(at + BATCH_ROWS, len(changes)))]
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
@@ -216,7 +217,7 @@ class ChangesReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Runs of commits."""
         followed = self.followed
-        return _runs(followed.graph().past.commits_of(followed.branch, self.start, self.end, followed.chosen))
+        return _runs(parts_of(followed.graph()).past.commits_of(followed.branch, self.start, self.end, followed.chosen))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The changes of a run."""
@@ -236,7 +237,7 @@ class ChangesStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hinted()
     def initialOffset(self) -> dict[str, str]:  # noqa: N802 - Spark's name
         """Where a new stream begins."""
-        start, _ = self.followed.graph().past.stretch(self.followed.branch, self.since, self.followed.chosen)
+        start, _ = parts_of(self.followed.graph()).past.stretch(self.followed.branch, self.since, self.followed.chosen)
         return {"cursor": start}
 
     @hinted()
@@ -244,7 +245,7 @@ class ChangesStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where the next batch ends."""
         followed = self.followed
         most = None if isinstance(limit, ReadAllAvailable) else self.most
-        _, end = followed.graph().past.stretch(followed.branch, start["cursor"], followed.chosen, most, self.until)
+        _, end = parts_of(followed.graph()).past.stretch(followed.branch, start["cursor"], followed.chosen, most, self.until)
         return {"cursor": end}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
@@ -254,13 +255,13 @@ class ChangesStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hinted()
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """What arrives from now on is for the next time."""
-        _, self.until = self.followed.graph().past.stretch(self.followed.branch, "now", self.followed.chosen)
+        _, self.until = parts_of(self.followed.graph()).past.stretch(self.followed.branch, "now", self.followed.chosen)
 
     @hinted()
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[InputPartition]:
         """Runs of commits."""
         followed = self.followed
-        return _runs(followed.graph().past.commits_of(followed.branch, start["cursor"], end["cursor"], followed.chosen))
+        return _runs(parts_of(followed.graph()).past.commits_of(followed.branch, start["cursor"], end["cursor"], followed.chosen))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The changes of a run."""
@@ -293,9 +294,9 @@ def changes(
     found.frame.groupBy("type", "op").count().show()
     found = ogs.changes(g, since=found.cursor)
     """
-    start, end = graph.past.stretch(branch, since, Filter.of(kinds, types, ops))
-    reader = ready(spark).read.format(FORMAT).option("graph", graph.store.place.uri).option("branch", branch)
-    for name, value in graph.store.place.options.items():
+    start, end = parts_of(graph).past.stretch(branch, since, Filter.of(kinds, types, ops))
+    reader = ready(spark).read.format(FORMAT).option("graph", graph.uri).option("branch", branch)
+    for name, value in parts_of(graph).store.place.options.items():
         reader = reader.option(f"{STORAGE_OPTION}{name}", value)
     for name, given in (("kinds", kinds), ("types", types), ("ops", ops)):
         if given is not None:

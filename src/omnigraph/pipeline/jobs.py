@@ -21,6 +21,7 @@ from omnigraph.engine.calls.guard import door
 from omnigraph.engine.export import parts as exporting
 from omnigraph.engine.export import statistics as counting
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.parts import parts_of
 from omnigraph.engine.upkeep import embedding
 from omnigraph.engine.upkeep.reconcile import Optimized, TableOutcome
 from omnigraph.engine.upkeep.reconcile import optimize as optimized
@@ -56,7 +57,7 @@ def optimize(
     """What `g.optimize` does, with groups of pieces rewritten and index segments built by tasks."""
     run = run_on(ready(spark))
     catalog = graph.view(branch).catalog
-    return optimized(graph.store, branch, catalog, progress, types=types, actor=actor, run=run)
+    return optimized(parts_of(graph).store, branch, catalog, progress, types=types, actor=actor, run=run)
 
 
 @door()
@@ -74,8 +75,8 @@ def embed(
     """What `g.embed` does, with the provider asked by tasks. The pace is that of all of them together."""
     spark = ready(spark)
     return embedding.embed(
-        graph.workspace,
-        graph.past,
+        parts_of(graph).workspace,
+        parts_of(graph).past,
         graph.view(branch),
         branch,
         embedding.require_embedder(embedder or graph.embedder),
@@ -101,7 +102,7 @@ def export(
     spark: SparkSession | None = None,
 ) -> exporting.ExportedParts:
     """A graph, or some of its types, as a folder of files that `g.load` reads back."""
-    view, place = graph.view(branch, at), graph.store.place
+    view, place = graph.view(branch, at), parts_of(graph).store.place
     options = dict(place.options) if storage_options is None else dict(storage_options)
     run = run_on(ready(spark))
     return exporting.export_parts(view, place, target, format_=format, types=types, options=options, run=run)
@@ -118,4 +119,4 @@ def statistics(
 ) -> list[counting.TypeStatistics]:
     """How many values every property has, how many are missing, how many differ, and between what they lie."""
     run = run_on(ready(spark))
-    return counting.statistics(graph.view(branch, at), graph.store.place, types=types, run=run)
+    return counting.statistics(graph.view(branch, at), parts_of(graph).store.place, types=types, run=run)

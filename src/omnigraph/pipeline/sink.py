@@ -32,6 +32,7 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.opening import open as open_graph
+from omnigraph.engine.parts import parts_of
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.pipeline.load import on
@@ -92,7 +93,7 @@ class Sink:
     @door(checkpoint=arguments.text)
     def last(self, checkpoint: str | None = None) -> int:
         """The number of the last batch of a checkpoint (the id of its query) that is in the graph; -1: none is."""
-        found = self.graph.store.marked(self.branch, self._begins(checkpoint or self.checkpoint_id or UNSAID))
+        found = parts_of(self.graph).store.marked(self.branch, self._begins(checkpoint or self.checkpoint_id or UNSAID))
         return -1 if found is None or found.mark is None else int(found.mark.rpartition("/")[2])
 
     def _checkpoint(self, spark: SparkSession) -> str:
@@ -168,7 +169,7 @@ def sink(
     for given in (name, *([] if checkpoint_id is None else [checkpoint_id])):
         if not _NAME.fullmatch(given):
             raise UsageError(f"a stream cannot be called `{given}`", hint="Use letters, digits, dot, dash and underscore.")
-    graph.store.require_writable()
-    place = graph.store.place
+    parts_of(graph).store.require_writable()
+    place = parts_of(graph).store.place
     blobs = graph.external_blobs
     return Sink(place.uri, dict(place.options), types, name, mode, branch, actor, blobs, allow_empty, checkpoint_id, lossy, graph)

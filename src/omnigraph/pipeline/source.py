@@ -57,6 +57,7 @@ from omnigraph.engine.calls.guard import door
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.opening import open as open_graph
+from omnigraph.engine.parts import parts_of
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.pipeline.session import as_active, is_connect, ready
@@ -117,7 +118,7 @@ def table(
     spark: SparkSession | None = None,
 ) -> DataFrame:
     """The nodes or edges of a type as a DataFrame: what `spark.read.format("omnigraph")` gives with these options."""
-    place = graph.store.place
+    place = parts_of(graph).store.place
     given = {"graph": place.uri, "type": type_, "branch": branch, "at": at}
     given |= {"columns": None if columns is None else ",".join(columns)}
     given |= {f"{STORAGE_OPTION}{name}": value for name, value in place.options.items()}
@@ -216,7 +217,7 @@ class OmniGraphSource(DataSource):
             if name in self.options:
                 raise UsageError(f"the option `{name}` is for reading")
         graph = self._graph()
-        graph.store.require_writable()
+        parts_of(graph).store.require_writable()
         branch = self.options.get("branch", MAIN)
         view = graph.view(branch)
         type_ = type_named(view.catalog, self._required("type"))
@@ -224,7 +225,7 @@ class OmniGraphSource(DataSource):
         given = "overwrite" if overwrite else self.options.get("mode", "append")
         if given not in ("append", "merge", "overwrite"):
             raise UsageError(f"option `mode` cannot be `{given}`", hint='It is append or merge; or .mode("overwrite").')
-        return writer(graph.store, view, branch, type_, Mode(given), self.options)
+        return writer(parts_of(graph).store, view, branch, type_, Mode(given), self.options)
 
     @hinted()
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
@@ -252,7 +253,7 @@ class OmniGraphSource(DataSource):
             view = graph.view(self.options.get("branch"), self.options.get("at"))
             type_ = type_named(view.catalog, self._required("type"))
             state = view.stored(type_).state
-            self._pinned = Pinned(type_, PinnedTable.of(graph.store.place, state), view.snapshot.commit)
+            self._pinned = Pinned(type_, PinnedTable.of(parts_of(graph).store.place, state), view.snapshot.commit)
         return self._pinned
 
     def _required(self, name: str) -> str:

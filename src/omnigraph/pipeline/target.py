@@ -34,6 +34,7 @@ from omnigraph.engine.load.run.chunked import run_portioned
 from omnigraph.engine.load.run.progress import Told
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.opening import open as open_graph
+from omnigraph.engine.parts import parts_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.pipeline.batches import gathered
@@ -85,13 +86,13 @@ class Writer(DataSourceArrowWriter):
 
         graph = open_graph(self.uri, storage_options=self.storage)
         try:
-            run_portioned(graph.workspace, graph.view(at=self.base), request, read, lease=self.lease)
+            run_portioned(parts_of(graph).workspace, graph.view(at=self.base), request, read, lease=self.lease)
         finally:
-            graph.store.give_back(self.lease)
+            parts_of(graph).store.give_back(self.lease)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Only the lease is ended: Spark also calls this after a commit that succeeded. What is not referred to is garbage."""
-        open_graph(self.uri, storage_options=self.storage).store.give_back(self.lease)
+        parts_of(open_graph(self.uri, storage_options=self.storage)).store.give_back(self.lease)
 
 
 def writer(store: GraphStore, view: View, branch: str, type_: EntityType, mode: Mode, options: Mapping[str, str]) -> Writer:

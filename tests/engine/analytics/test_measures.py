@@ -236,7 +236,7 @@ def test_a_write_meanwhile_voids_the_values(star: og.Graph) -> None:
     """The values belong to the nodes that were read: whoever changed them meanwhile is not overwritten."""
     view = star.view()
     star.mutate('query q() { update Person set { note: "new" } where name = "hub" }')
-    earlier = Analytics(lambda branch, at: view, Local(star.workspace, lambda branch, catalog: None))
+    earlier = Analytics(lambda branch, at: view, Local(star._workspace, lambda branch, catalog: None))
     with pytest.raises(og.ReadSetChanged):
         earlier.pagerank(edges="Knows", write_to="rank")
 

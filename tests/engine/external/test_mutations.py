@@ -84,7 +84,7 @@ def test_an_update_of_something_else_keeps_a_reference(tmp_path: Path, bucket: M
     g, uri = gallery(tmp_path, BASE), bucket.put("a", b"a")
     g.load([photo("x", content=uri)], mode="overwrite")
     bucket.delete("a")
-    again = og.open(g.store.place.uri)
+    again = og.open(g._store.place.uri)
     again.mutate('query m() { update Photo set { note: "new" } where name = "x" }')
     assert uri_of(again, "x") == uri, "nothing new came in: no policy is asked, and nothing is looked for"
 

@@ -40,7 +40,7 @@ def kept(tmp_path: Path, images: Path) -> og.Graph:
     g.load([*records, photo("bytes", content=BYTES), photo("none"), *likes], mode="overwrite")
     for file in images.iterdir():
         file.unlink()
-    other = og.open(g.store.place.uri)
+    other = og.open(g._store.place.uri)
     calm(other)
     return other
 
@@ -65,7 +65,7 @@ def test_an_export_spells_the_uri_and_loads_back(kept: og.Graph, images: Path, t
 
 
 def test_an_export_in_parts_spells_the_uri_and_parquet_refuses_it(kept: og.Graph, images: Path, tmp_path: Path) -> None:
-    where = kept.store.place
+    where = kept._store.place
     export_parts(kept.view(), where, str(tmp_path / "lines"), format_="jsonl", run=in_threads(1))
     found = [json.loads(line) for file in (tmp_path / "lines").glob("*.jsonl") for line in file.read_text().splitlines()]
     assert {r["data"]["id"]: r["data"].get("content") for r in found}["b"] == f"file://{images}/b"
@@ -85,7 +85,7 @@ def test_compaction_and_reclaim_keep_references(kept: og.Graph) -> None:
         kept.mutate(f'query m() {{ update Photo set {{ note: "{n}" }} where name = "a" }}')
     kept.optimize()
     kept.cleanup(keep=1, older_than="0s", dry_run=False)
-    assert spelt(og.open(kept.store.place.uri)) == before
+    assert spelt(og.open(kept._store.place.uri)) == before
     assert kept.verify(deep=True).ok
     assert bytes_of(kept, "bytes") == BYTES
 

@@ -21,7 +21,7 @@ def made(folder: Path, size: int) -> og.Graph:
     graph = people(folder, {"Person": [{"name": f"p{n:06d}", "age": n} for n in range(size)]})
     edges = [{"id": f"e{n:06d}", "src": f"p{n:06d}", "dst": f"p{(n + 1) % size:06d}"} for n in range(size)]
     add(graph, {"Knows": edges})
-    optimize(graph.store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph.view().catalog)
     return graph
 
 
@@ -36,10 +36,10 @@ def work(graph: og.Graph, branch: str, tag: str, age: int) -> None:
 
 def spent(graph: og.Graph, action: Callable[[], object]) -> tuple[int, int, int]:
     """Rows and parts read, and tables opened."""
-    reads = graph.past.deltas.reads
-    before = (reads.rows, reads.parts, graph.store.tables.opened)
+    reads = graph._past.deltas.reads
+    before = (reads.rows, reads.parts, graph._store.tables.opened)
     action()
-    after = (reads.rows, reads.parts, graph.store.tables.opened)
+    after = (reads.rows, reads.parts, graph._store.tables.opened)
     return after[0] - before[0], after[1] - before[1], after[2] - before[2]
 
 
@@ -47,17 +47,17 @@ def costs(graph: og.Graph) -> dict[str, tuple[int, int, int]]:
     graph.branches.create("work")
     work(graph, "work", "w", -1)
     work(graph, "main", "mm", -2)
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     calm(fresh)
     found = {"diff": spent(fresh, lambda: fresh.diff("main", "work"))}
     found["merge"] = spent(graph, lambda: graph.merge("work"))
     commit = graph.commits(limit=1)[0].id
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     found["block"] = spent(fresh, lambda: fresh.commit_changes(commit))
     found["revert"] = spent(graph, lambda: graph.revert(commit))
     graph.branches.create("ahead")
     put(graph, 'insert Person { name: "Zoe" }', "ahead")
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     found["fast-forward"] = spent(fresh, lambda: fresh.merge("ahead"))
     return found
 
@@ -81,9 +81,9 @@ def test_a_compacted_table_is_not_read_again(tmp_path: Path) -> None:
     work(graph, "work", "w", -1)
     upsert(graph, "Person", [{"name": f"p{n:06d}", "age": -5} for n in range(3_000, 6_000)])
     before = graph.view().snapshot.commit
-    optimize(graph.store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph.view().catalog)
     work(graph, "main", "mm", -2)
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     shared = fresh.view(at=before).nodes("Person").stored.pieces
     assert not {p.files for p in shared} & {p.files for p in fresh.view().nodes("Person").stored.pieces}, "all was rewritten"
     assert spent(fresh, lambda: fresh.diff(before, "main"))[0] <= 40
@@ -105,8 +105,8 @@ def test_a_page_costs_the_same_whatever_came_before(tmp_path: Path) -> None:
         cursor = graph.changes().next
         for number in range(3):
             put(graph, f'insert Person {{ name: "{depth}-{number}" }}')
-        fresh = og.open(graph.store.place.uri)
-        manifest = fresh.store.manifest(fresh.store.ref("main"))
+        fresh = og.open(graph._store.place.uri)
+        manifest = fresh._store.manifest(fresh._store.ref("main"))
         scans = manifest.scans
         cost = spent(fresh, lambda fresh=fresh, cursor=cursor: fresh.changes(cursor))  # type: ignore[misc]
         found.append((cost, manifest.scans - scans))
@@ -124,7 +124,7 @@ def test_requests_do_not_follow_the_graph() -> None:
             graph = og.init(f"s3://graphs/g{size}", "node N { name: String @key  a: I32? }", storage_options=running.options)
             calm(graph)
             add(graph, {"N": [{"name": f"n{n:05d}", "a": n} for n in range(size)]})
-            optimize(graph.store, "main", graph.view().catalog)
+            optimize(graph._store, "main", graph.view().catalog)
             graph.branches.create("work")
             put(graph, " ".join(f'insert N {{ name: "w{n}" }}' for n in range(10)), "work")
             put(graph, " ".join(f'insert N {{ name: "m{n}" }}' for n in range(10)))
@@ -151,7 +151,7 @@ def test_requests_of_scattered_updates_do_not_follow_the_graph() -> None:
             )
             calm(graph)
             graph.load({"N": pa.table({"name": [f"n{n:06d}" for n in range(size)], "a": pa.array(range(size), pa.int32())})})
-            optimize(graph.store, "main", graph.view().catalog)
+            optimize(graph._store, "main", graph.view().catalog)
             graph.branches.create("work")
             step = size // 25
             put(graph, " ".join(f'update N set {{ a: -1 }} where name = "n{n * step:06d}"' for n in range(10)), "work")
@@ -167,5 +167,5 @@ def test_a_fast_forward_costs_the_same_however_long_the_branch(tmp_path: Path, c
     graph.branches.create("work")
     for number in range(commits):
         put(graph, f'insert Company {{ name: "c{number}" }}', "work")
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     assert spent(fresh, lambda: fresh.merge("work")) == (0, 0, 2)

@@ -98,7 +98,7 @@ def test_equal_values_written_again_are_no_change(graph: og.Graph) -> None:
     put(graph, 'delete Person where name = "Carol"', "work")
     put(graph, 'insert Person { name: "Carol", age: 50 }', "work")
     assert len(graph.diff("main", "work")) == 0
-    optimize(graph.store, "work", graph.view().catalog)
+    optimize(graph._store, "work", graph.view().catalog)
     assert len(graph.diff("main", "work")) == 0
 
 

@@ -95,7 +95,7 @@ def test_the_order_is_frozen(graph: og.Graph) -> None:
 def test_maintenance_and_equal_values_are_empty_blocks(graph: og.Graph) -> None:
     start = graph.changes().next
     upsert(graph, "Person", [{"name": "Alice", "age": 30}])
-    optimize(graph.store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph.view().catalog)
     page = graph.changes(start)
     assert len(page.blocks) == graph.commits(limit=1)[0].seq - 1 >= 2
     assert all(block.changes == [] for block in page)
@@ -155,7 +155,7 @@ def test_reading_a_page_twice_gives_the_same_page(graph: og.Graph) -> None:
     add(graph, {"Person": [{"name": f"x{n}"} for n in range(10)]})
     page = graph.changes("beginning", limit=8)
     assert page.next_page_token is not None
-    again = og.open(graph.store.place.uri)
+    again = og.open(graph._store.place.uri)
     assert again.changes(page.next, limit=8).to_dict() == graph.changes(page.next, limit=8).to_dict()
 
 
@@ -295,8 +295,8 @@ def test_reclaimed_history_is_a_gap(graph: og.Graph) -> None:
     for number in range(6):
         put(graph, f'insert Person {{ name: "p{number}" }}')
     early = graph.changes("beginning", max_commits=1)
-    reclaim(graph.store, keep=2, older_than=None, grace=timedelta(0), dry_run=False)
-    again = og.open(graph.store.place.uri)
+    reclaim(graph._store, keep=2, older_than=None, grace=timedelta(0), dry_run=False)
+    again = og.open(graph._store.place.uri)
     chain = again.commits()[::-1]
     with pytest.raises(og.ChangeFeedGap) as caught:
         again.changes(early.next)

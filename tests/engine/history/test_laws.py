@@ -91,7 +91,7 @@ def _do(graph: og.Graph, branch: str, now: Contents, step: Step) -> str | None:
         case "cut" if (step.values[0], step.name) in now:
             return delete(graph, step.values[0], [step.name], branch).id
         case "optimize":
-            optimize(graph.store, branch, graph.view(branch).catalog)
+            optimize(graph._store, branch, graph.view(branch).catalog)
     return None
 
 

@@ -230,10 +230,10 @@ def test_history_survives_the_deletion_of_a_merged_branch(graph: og.Graph) -> No
     graph.merge("work")
     graph.branches.create("later", from_="work")
     graph.branches.delete("work")
-    again = og.open(graph.store.place.uri)
+    again = og.open(graph._store.place.uri)
     for commit in commits:
         assert commit is not None
-        assert again.store.commit(commit).id == commit
+        assert again._store.commit(commit).id == commit
     put(graph, 'insert Person { name: "z" }', "later")
     assert graph.merge("later").outcome == "merged"
     assert graph.merge("later").base == graph.view("later").snapshot.commit
@@ -248,7 +248,7 @@ def test_a_base_that_only_merges_know(graph: og.Graph) -> None:
     graph.branches.delete("work")
     put(graph, 'update Person set { age: 2 } where name = "Alice"', "other")
     put(graph, 'insert Person { name: "x" }')
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     merged = fresh.merge("other")
     assert (merged.outcome, merged.base) == ("merged", source)
     assert contents(fresh)["Person", "Alice"]["age"] == 2
@@ -265,7 +265,7 @@ def test_a_branch_cannot_be_merged_into_itself(graph: og.Graph) -> None:
 
 def test_a_read_only_graph_can_be_previewed(graph: og.Graph) -> None:
     put(graph, 'insert Person { name: "Eve" }', "work")
-    reader = og.open(graph.store.place.uri, read_only=True)
+    reader = og.open(graph._store.place.uri, read_only=True)
     assert reader.merge("work", dry_run=True).outcome == "fast_forward"
     with pytest.raises(og.UsageError, match="read-only"):
         reader.merge("work")
@@ -274,11 +274,11 @@ def test_a_read_only_graph_can_be_previewed(graph: og.Graph) -> None:
 def test_maintenance_is_nothing_of_ones_own(graph: og.Graph) -> None:
     """Compaction on either side changes neither the outcome nor what conflicts."""
     put(graph, 'insert Person { name: "Eve" }', "work")
-    optimize(graph.store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph.view().catalog)
     assert graph.view().snapshot.commit != graph.commits(limit=2)[1].id
     assert graph.merge("work", dry_run=True).outcome == "fast_forward"
     assert graph.merge("work").outcome == "fast_forward"
-    optimize(graph.store, "work", graph.view().catalog)
+    optimize(graph._store, "work", graph.view().catalog)
     assert graph.merge("work").outcome == "already_up_to_date"
     assert "Eve" in names(graph, "Person")
 
@@ -440,9 +440,9 @@ def test_an_edge_between_two_removed_nodes_is_one_conflict(graph: og.Graph) -> N
 def test_a_fast_forward_reads_and_writes_no_row(graph: og.Graph) -> None:
     put(graph, 'insert Person { name: "Eve" }', "work")
     put(graph, 'delete Person where name = "Bob"', "work")
-    reads = graph.past.deltas.reads.rows
+    reads = graph._past.deltas.reads.rows
     merged = graph.merge("work")
-    assert graph.past.deltas.reads.rows == reads
+    assert graph._past.deltas.reads.rows == reads
     assert merged.commit is not None
     assert {k: s.pin for k, s in graph.view().snapshot.tables.items()} == {
         k: s.pin for k, s in graph.view("work").snapshot.tables.items()
@@ -473,7 +473,7 @@ def test_many_new_rows_are_grafted(graph: og.Graph) -> None:
     on_work = graph.commits("work", limit=1)[0].id
     assert graph.commit_changes(merged.commit.id, limit=8_192).changes == graph.commit_changes(on_work, limit=8_192).changes
     graph.branches.delete("work")
-    reclaim(graph.store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
+    reclaim(graph._store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
     assert contents(graph)["Person", "p02999"]["age"] == 2_999
 
 
@@ -484,7 +484,7 @@ def interrupted(graph: og.Graph, monkeypatch: pytest.MonkeyPatch, *writes: str) 
     """Let somebody commit to main right before each of the next merges is published."""
     plans: list[PublishPlan] = []
     waiting = list(writes)
-    publish = graph.store.publish
+    publish = graph._store.publish
 
     def late(branch: str, plan: PublishPlan, revalidate: object = None) -> Commit:
         if plan.operation == "merge":
@@ -493,7 +493,7 @@ def interrupted(graph: og.Graph, monkeypatch: pytest.MonkeyPatch, *writes: str) 
                 put(graph, waiting.pop(0))
         return publish(branch, plan, revalidate)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(graph.store, "publish", late)
+    monkeypatch.setattr(graph._store, "publish", late)
     return plans
 
 

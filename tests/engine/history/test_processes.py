@@ -30,7 +30,7 @@ def write_and_merge(place: str, name: str, rounds: int) -> None:
 @pytest.mark.slow
 def test_processes_that_merge_into_one_branch(tmp_path: Path) -> None:
     graph = people(tmp_path)
-    place, rounds = graph.store.place.uri, 5
+    place, rounds = graph._store.place.uri, 5
     running = [children.started(write_and_merge, place, name, rounds) for name in ("a", "b", "c")]
     for process in running:
         process.join(300)

@@ -68,8 +68,8 @@ def test_reverting_the_last_commit_reuses_its_pins(graph: og.Graph) -> None:
     assert commit is not None
     graph.revert(commit)
     assert {k: s.pin for k, s in graph.view().snapshot.tables.items()} == {k: s.pin for k, s in tables.items()}
-    reclaim(graph.store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
-    assert names(og.open(graph.store.place.uri), "Person") == ["Alice", "Bob", "Carol"]
+    reclaim(graph._store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
+    assert names(og.open(graph._store.place.uri), "Person") == ["Alice", "Bob", "Carol"]
 
 
 def test_later_changes_to_the_same_entity_conflict(graph: og.Graph) -> None:
@@ -126,7 +126,7 @@ def test_what_was_undone_already_is_nothing_to_do(graph: og.Graph) -> None:
 
 
 def test_maintenance_and_the_first_commit(graph: og.Graph) -> None:
-    optimize(graph.store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph.view().catalog)
     assert graph.revert(graph.commits(limit=1)[0].id).outcome == "nothing_to_revert"
     with pytest.raises(og.ParentlessCommit):
         graph.revert(graph.commits()[-1].id)
@@ -158,7 +158,7 @@ def test_a_commit_of_one_branch_on_another(graph: og.Graph) -> None:
 def test_after_a_compaction(graph: og.Graph) -> None:
     before = contents(graph)
     commit = put(graph, 'delete Person where name = "Bob"')
-    optimize(graph.store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph.view().catalog)
     assert commit is not None
     graph.revert(commit)
     assert contents(graph) == before
@@ -168,8 +168,8 @@ def test_a_reclaimed_commit(graph: og.Graph) -> None:
     commit = put(graph, 'insert Person { name: "Eve" }')
     for number in range(4):
         put(graph, f'insert Person {{ name: "p{number}" }}')
-    reclaim(graph.store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
+    reclaim(graph._store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
     assert commit is not None
     with pytest.raises(og.HistoryReclaimed):
-        og.open(graph.store.place.uri).revert(commit)
-    assert og.open(graph.store.place.uri).store.place.objects("__inflight") == []
+        og.open(graph._store.place.uri).revert(commit)
+    assert og.open(graph._store.place.uri)._store.place.objects("__inflight") == []

@@ -24,7 +24,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("slim")
     graph = people(folder, {"Person": [{"name": f"p{n:02d}", "age": n} for n in range(PEOPLE)], "Company": [{"name": "Acme"}]})
     add(graph, {"Knows": [{"id": f"e{n:02d}", "src": f"p{n:02d}", "dst": f"p{(n * 7 + 1) % PEOPLE:02d}"} for n in range(PEOPLE)]})
-    optimize(graph.store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph.view().catalog)
     graph.branches.create("work")
     graph.close()
     return folder / "graph"
@@ -101,6 +101,6 @@ def test_old_images_are_not_read(template: Path, tmp_path: Path) -> None:
     calm(graph)
     put(graph, " ".join(f'update Person set {{ age: 1 }} where name = "p{n:02d}"' for n in range(10, 20)), "work")
     put(graph, " ".join(f'update Person set {{ age: 2 }} where name = "p{n:02d}"' for n in range(30, 40)))
-    before = graph.past.deltas.reads.rows
+    before = graph._past.deltas.reads.rows
     assert graph.merge("work").outcome == "merged"
-    assert graph.past.deltas.reads.rows - before == 20, "what came on either side, and nothing of the base"
+    assert graph._past.deltas.reads.rows - before == 20, "what came on either side, and nothing of the base"

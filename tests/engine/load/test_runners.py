@@ -58,7 +58,7 @@ def test_small_chunks_and_many_workers_give_the_same_graph(tmp_path: Path, size:
     cut = lambda stream, name: lines.chunks(stream, name, size=size)  # noqa: E731
     with patch.object(tasks, "chunks", cut):
         view = g.view()
-        runner.run(g.workspace, view, Request(inputs_of(path, view.catalog).inputs, "main", Mode.MERGE, workers=4))
+        runner.run(g._workspace, view, Request(inputs_of(path, view.catalog).inputs, "main", Mode.MERGE, workers=4))
     found = g.query("query q() { match { $p: Plain } return { $p.note as note } }").rows
     assert sorted(int(str(row["note"])) for row in found) == list(range(10, 100))
 
@@ -72,10 +72,10 @@ def test_reading_stops_when_almost_everything_is_wrong(tmp_path: Path) -> None:
 def test_a_large_load_holds_a_lease_and_gives_it_back(tmp_path: Path) -> None:
     g = graph(tmp_path)
     held: list[int] = []
-    g.load(PEOPLE_LINES.open("rb"), progress=lambda _: held.append(len(leases.leases(g.store.place))))
+    g.load(PEOPLE_LINES.open("rb"), progress=lambda _: held.append(len(leases.leases(g._store.place))))
     assert set(held) == {1}
-    assert leases.leases(g.store.place) == {}
-    g.load(PEOPLE_LINES, progress=lambda _: held.append(len(leases.leases(g.store.place))))
+    assert leases.leases(g._store.place) == {}
+    g.load(PEOPLE_LINES, progress=lambda _: held.append(len(leases.leases(g._store.place))))
     assert held[-1] == 0
 
 

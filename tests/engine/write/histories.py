@@ -257,7 +257,7 @@ def _work(connection: Connection, barrier: Barrier) -> None:
         place, branch, operations = asked
         if place not in graphs:
             graphs = {place: og.open(place, durability="os")}
-            graphs[place].reconciler.start = lambda *_: None  # type: ignore[method-assign]
+            graphs[place]._reconciler.start = lambda *_: None  # type: ignore[method-assign]
         found = []
         for operation in operations:
             barrier.wait(60)
@@ -377,7 +377,7 @@ class Histories:
         """One history. Raises `AssertionError` unless it could have happened one operation after the other."""
         branch = f"h{seed}"
         self.graph.branches.create(branch)
-        outcomes = self._workers.run(self.graph.store.place.uri, branch, drawn(seed))
+        outcomes = self._workers.run(self.graph._store.place.uri, branch, drawn(seed))
         try:
             self._judge(branch, outcomes)
         except AssertionError as error:

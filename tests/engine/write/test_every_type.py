@@ -40,7 +40,7 @@ def expected(numbers: range, folder: Path) -> Contents:
 
 
 def fragments(graph: og.Graph) -> list[int]:
-    return [state.fragments for state in graph.store.snapshot().tables.values()]
+    return [state.fragments for state in graph._store.snapshot().tables.values()]
 
 
 def test_a_fold_keeps_every_value(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_fold_by_another_process_keeps_every_value(tmp_path: Path) -> None:
     graph = graph_of_every_type(tmp_path, range(0))
     for _ in one_by_one(graph, range(FOLD_FRAGMENTS + 1)):
         pass
-    graph = og.open(graph.store.place.uri)
+    graph = og.open(graph._store.place.uri)
     calm(graph)
     for _ in one_by_one(graph, range(FOLD_FRAGMENTS + 1, len(MANY))):
         pass
@@ -135,7 +135,7 @@ def test_a_column_that_comes_goes_and_comes_again_starts_empty(tmp_path: Path, t
 
 
 def _column(graph: og.Graph) -> dict[str, Any]:
-    with og.open(graph.store.place.uri, read_only=True) as other:
+    with og.open(graph._store.place.uri, read_only=True) as other:
         return {row["k"]: row["p"] for row in contents(other).values()}
 
 

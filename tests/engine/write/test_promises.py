@@ -61,11 +61,11 @@ KEPT = {
 
 @pytest.mark.parametrize("schema", KEPT.values(), ids=KEPT.keys())
 def test_a_promise_that_is_kept_becomes_part_of_the_schema(graph: og.Graph, schema: str) -> None:
-    before = graph.store.snapshot("main")
+    before = graph._store.snapshot("main")
     done = graph.apply_schema(schema, actor="architect")
     assert done.commit is not None
     assert (done.commit.actor, done.commit.schema != before.schema) == ("architect", True)
-    after = graph.store.snapshot("main")
+    after = graph._store.snapshot("main")
     assert {t: s.pin for t, s in after.tables.items()} == {t: s.pin for t, s in before.tables.items()}, "no row was written"
     assert graph.plan_schema(schema).steps == ()
 
@@ -145,7 +145,7 @@ def in_between(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
 
 
 def test_a_row_that_comes_meanwhile_is_looked_at_too(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     in_between(monkeypatch, lambda: other.mutate('query m() { insert Person { name: "e", mail: "a@x" } }'))
     with pytest.raises(og.ValidationError, match="both have mail"):
         graph.apply_schema(changed(mail="String? @unique"))
@@ -153,7 +153,7 @@ def test_a_row_that_comes_meanwhile_is_looked_at_too(graph: og.Graph, monkeypatc
 
 
 def test_a_row_that_comes_meanwhile_is_filled_too(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     in_between(monkeypatch, lambda: other.mutate('query m() { insert Person { name: "e" } }'))
     graph.apply_schema(changed(city="String"), backfill={"Person.city": "Oslo"})
     assert cities(graph) == {"a": "Rome", "b": "Rome", "c": "Oslo", "d": "Oslo", "e": "Oslo"}
@@ -161,7 +161,7 @@ def test_a_row_that_comes_meanwhile_is_filled_too(graph: og.Graph, monkeypatch: 
 
 def test_of_two_changes_of_the_schema_the_second_is_void(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when they have no type in common: the later text would take back what the earlier one said."""
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     in_between(monkeypatch, lambda: other.apply_schema(SCHEMA + "node Company { name: String @key }"))
     with pytest.raises(og.ReadSetChanged, match="schema changed"):
         graph.apply_schema(changed(card="@card(0..2)"))
@@ -169,7 +169,7 @@ def test_of_two_changes_of_the_schema_the_second_is_void(graph: og.Graph, monkey
 
 
 def test_a_write_prepared_before_a_promise_cannot_break_it(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     original = committing._change
     new = changed(mail="String? @unique")
     monkeypatch.setattr(committing, "_change", lambda delta, view: (other.apply_schema(new), original(delta, view))[1])
@@ -256,7 +256,7 @@ def test_a_value_that_does_not_fit_is_refused(graph: og.Graph, type_: str, given
 
 def holding(graph: og.Graph, text: str) -> list[Path]:
     """The files of a graph that hold a text."""
-    return [p for p in Path(graph.store.place.uri).rglob("*") if p.is_file() and text.encode() in p.read_bytes()]
+    return [p for p in Path(graph._store.place.uri).rglob("*") if p.is_file() and text.encode() in p.read_bytes()]
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -272,8 +272,8 @@ def test_m11_a_hard_drop_and_a_cleanup_leave_nothing(tmp_path: Path, soft: bool)
         {"p.name": "b", "p.age": 1},
     ]
     assert cities(graph, at=before) == {"a": secret, "b": secret}, "the past is there until it is reclaimed"
-    reclaim(graph.store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
-    reopened = og.open(graph.store.place.uri)
+    reclaim(graph._store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
+    reopened = og.open(graph._store.place.uri)
     with pytest.raises(og.HistoryReclaimed):
         cities(reopened, at=before)
     assert bool(holding(graph, secret)) == soft, "files that hold other columns too keep a column that was dropped softly"
@@ -285,5 +285,5 @@ def test_a_type_that_was_dropped_is_reclaimed_with_its_history(tmp_path: Path) -
     graph = make_graph(tmp_path, SCHEMA, {"Person": [{"name": "a", "city": secret}]})
     graph.apply_schema("node Company { name: String @key }", allow_data_loss=True)
     assert holding(graph, secret)
-    reclaim(graph.store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
+    reclaim(graph._store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
     assert not holding(graph, secret)

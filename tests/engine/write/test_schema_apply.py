@@ -121,7 +121,7 @@ def test_m17_other_branches_keep_their_schema(graph: og.Graph) -> None:
 
 
 def test_a_writer_in_between_is_not_lost(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     original = schema_apply._publish_plan
     done: list[bool] = []
 
@@ -140,7 +140,7 @@ def test_a_writer_in_between_is_not_lost(graph: og.Graph, monkeypatch: pytest.Mo
 def test_a_write_that_was_prepared_for_the_old_schema_is_void(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     from omnigraph.engine.write import commit as committing
 
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     original = committing._change
     new = SCHEMA.replace("age:", "nick: String?  age:")
     monkeypatch.setattr(committing, "_change", lambda delta, view: (other.apply_schema(new), original(delta, view))[1])

@@ -32,7 +32,7 @@ def graph(tmp_path: Path) -> og.Graph:
 
 
 def other(graph: og.Graph) -> og.Graph:
-    return og.open(graph.store.place.uri, durability="os")
+    return og.open(graph._store.place.uri, durability="os")
 
 
 def test_a_long_lived_handle_prepares_a_strict_mutation_from_the_newest_state(graph: og.Graph) -> None:
@@ -66,9 +66,9 @@ def test_a_precondition_is_compared_with_the_newest_state(graph: og.Graph) -> No
 
 def test_deleting_a_node_without_edges_touches_no_edge_table(graph: og.Graph) -> None:
     graph.mutate('query m() { insert Knows { from: "a", to: "b" } }')
-    before = graph.store.snapshot("main").tables
+    before = graph._store.snapshot("main").tables
     commit = graph.mutate('query m() { delete Person where name = "d" }').commit
-    after = graph.store.snapshot("main").tables
+    after = graph._store.snapshot("main").tables
     assert commit is not None
     assert [c.table for c in commit.changes] == [key for key in after if key.startswith("node:")]
     assert {k: s.pin for k, s in after.items() if k.startswith("edge:")} == {
@@ -81,15 +81,15 @@ def test_a_write_reads_its_schema_once_and_opens_each_table_at_most_once(
 ) -> None:
     fresh = other(graph)
     schemas: list[object] = []
-    asked = fresh.store.schema
+    asked = fresh._store.schema
 
     def counted(snapshot: Snapshot) -> SchemaDocument:
         schemas.append(snapshot)
         return asked(snapshot)
 
-    monkeypatch.setattr(fresh.store, "schema", counted)
+    monkeypatch.setattr(fresh._store, "schema", counted)
     for number in range(3):
-        opened = fresh.store.tables.opened
+        opened = fresh._store.tables.opened
         fresh.mutate("query m($n: String) { insert Person { name: $n } }", params={"n": f"new-{number}"})
-        assert fresh.store.tables.opened - opened <= 1
+        assert fresh._store.tables.opened - opened <= 1
     assert len(schemas) == 1

@@ -64,7 +64,7 @@ def inserting(graph: og.Graph) -> Iterator[list[tuple[int, float]]]:
     """Another process that inserts all the time; in the end what it did: how many, and how long the slowest took."""
     done: list[tuple[int, float]] = []
     ours, theirs = children.CONTEXT.Pipe()
-    child = children.started(_insert, theirs, graph.store.place.uri)
+    child = children.started(_insert, theirs, graph._store.place.uri)
     theirs.close()
     try:
         assert [ours.recv(), ours.recv()] == ["ready", "under way"]
@@ -125,7 +125,7 @@ def test_who_is_overtaken_again_and_again_gets_a_turn(graph: og.Graph, name: str
 
 
 def _reserve(test: Connection, path: str) -> None:
-    store = og.open(path).store
+    store = og.open(path)._store
     held = store.publisher("main").reservations
     held.lost(time.monotonic() - 100)
     held.lost(time.monotonic())
@@ -136,7 +136,7 @@ def _reserve(test: Connection, path: str) -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_process_that_dies_with_a_turn_holds_nobody_up(graph: og.Graph, how: signal.Signals) -> None:
     ours, theirs = children.CONTEXT.Pipe()
-    child = children.started(_reserve, theirs, graph.store.place.uri)
+    child = children.started(_reserve, theirs, graph._store.place.uri)
     theirs.close()
     try:
         assert ours.recv() == "reserved"
@@ -155,10 +155,10 @@ def test_a_process_that_dies_with_a_turn_holds_nobody_up(graph: og.Graph, how: s
 
 
 def test_a_turn_ends_with_the_write_it_was_for(graph: og.Graph) -> None:
-    held = graph.store.publisher("main").reservations
+    held = graph._store.publisher("main").reservations
     for _ in range(reservations.LOSSES):
         held.lost(time.monotonic())
-    manifest = graph.store.manifest(graph.store.ref("main"))
+    manifest = graph._store.manifest(graph._store.ref("main"))
     assert isinstance(manifest.load().head.reserved, Reservation)
     commits = len(graph.commits())
     graph.mutate(DELETE)
@@ -168,10 +168,10 @@ def test_a_turn_ends_with_the_write_it_was_for(graph: og.Graph) -> None:
 
 def test_a_turn_nobody_uses_is_given_back(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reservations, "SHORTEST", 0.1)
-    held = graph.store.publisher("main").reservations
+    held = graph._store.publisher("main").reservations
     for _ in range(reservations.LOSSES):
         held.lost(time.monotonic())
-    manifest = graph.store.manifest(graph.store.ref("main"))
+    manifest = graph._store.manifest(graph._store.ref("main"))
     until = time.monotonic() + 10
     while manifest.load().head.reserved is not None:
         assert time.monotonic() < until

@@ -25,7 +25,7 @@ def graph(tmp_path: Path) -> og.Graph:
 
 def in_between(monkeypatch: pytest.MonkeyPatch, graph: og.Graph, theirs: str) -> None:
     """Let somebody else commit after our write was validated and before it is published."""
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     original = committing._change
     done: list[bool] = []
 
@@ -78,7 +78,7 @@ def test_what_does_not_collide_goes_through(graph: og.Graph, monkeypatch: pytest
 
 
 def test_maintenance_in_between_voids_nothing(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = og.open(graph.store.place.uri)
+    other = og.open(graph._store.place.uri)
     original = committing._change
     monkeypatch.setattr(committing, "_change", lambda delta, view: (other.optimize(), original(delta, view))[1])
     assert graph.mutate('query m() { update Person set { mail: "m" } where name = "a" }').affected_nodes == 1

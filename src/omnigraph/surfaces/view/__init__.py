@@ -48,7 +48,7 @@ def view(
     from omnigraph.errors import UsageError
     from omnigraph.surfaces.view import drawings
 
-    place = graph.store.place.uri
+    place = graph.uri
     if diff is not None:
         if query is not None or branch is not None or at is not None:
             raise UsageError("a diff is between two states", hint="Leave query, branch and at out.")

@@ -1,0 +1,24 @@
+"""What an open graph is made of, for those who work with it in bulk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.history.past import Past
+from omnigraph.engine.snapshot.view import Workspace
+from omnigraph.storage.graph_store import GraphStore
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one open graph."""
+
+    store: GraphStore
+    workspace: Workspace
+    past: Past
+
+
+def parts_of(graph: Graph) -> Parts:
+    """The parts of an open graph. People hold the graph; the pipeline needs what is below."""
+    return Parts(graph._store, graph._workspace, graph._past)
