@@ -163,6 +163,15 @@ def test_agents_file_has_a_line_for_every_package_and_room() -> None:
     assert _named_in_agents("room of `engine`") == _parts_of(PACKAGE / "engine")
 
 
+def test_agents_file_says_where_things_are_changed_and_they_are_there() -> None:
+    _, _, section = (ROOT / "AGENTS.md").read_text().partition("## Where do I change …?")
+    rows = [row for row in section.partition("\n## ")[0].splitlines() if row.startswith("| a")]
+    assert len(rows) >= 11
+    paths = [path for row in rows for path in re.findall(r"`([\w./]+/[\w./]*|\w+\.py)`", row) if path != "__init__.py"]
+    folders = {path: ROOT if path.startswith(("tests/", "docs/")) else PACKAGE for path in paths}
+    assert [path for path, folder in folders.items() if not (folder / path).exists()] == []
+
+
 def test_no_test_patches_a_module_by_its_path() -> None:
     """A path in a string is not followed when a module moves: patch the module itself (`setattr(module, "name", …)`)."""
     pattern = re.compile(r"(?:patch|setattr|setitem)\(\s*f?[\"']omnigraph[.]")
