@@ -69,6 +69,18 @@ def test_the_operator_that_grew_is_named(folder: Path, name: str) -> None:
         graph.query(hostile.QUERIES[name], params, memory_limit=5_000_000)
 
 
+@pytest.mark.parametrize("limit", [{"memory_limit": 2_000_000}, {"timeout": 0.02}], ids=["memory", "time"])
+@pytest.mark.parametrize("kind", ["String", "I64", "Date"])
+def test_long_lists_are_read_within_the_limits(folder: Path, kind: str, limit: dict[str, Any]) -> None:
+    graph = omnigraph.open(folder)
+    question = hostile.read("match { $a: N } return { $a.k } order { $a.k } limit 1", f"$l: [{kind}]?")
+    given = {"String": "x", "I64": 7, "Date": "2024-02-29"}[kind]
+    where = "reading parameters" if "memory_limit" in limit else "ran longer than 0.02 s; it was in (reading|planning)"
+    with pytest.raises(ResourceLimit, match=where):
+        graph.query(question, {"l": [given] * hostile.MANY}, **limit)
+    assert len(graph.query(question, {"l": [given] * 9_000}, memory_limit=2_000_000)) == 1
+
+
 @pytest.mark.parametrize("name", ["triples counted", "walks of walks", "texts in texts"])
 def test_a_query_is_cancelled_from_another_thread(folder: Path, name: str) -> None:
     graph = omnigraph.open(folder)

@@ -33,6 +33,9 @@ operators, each of which has one in hand, it is less: all of them together have 
 _LONG_ROWS = 1 << 18
 """From so many rows on a step that cannot be interrupted takes longer than one may wait for it."""
 
+LETTER: Final = 16
+"""Rows that take as long as it takes to read a letter of a query and to plan it."""
+
 _LOOK_SECONDS = 0.02
 
 _UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -83,6 +86,11 @@ class Budget:
         """The same for what stays until the query ends."""
         self.hold(nbytes, operator)
         self.kept += nbytes
+
+    def spend(self, operator: str, nbytes: int) -> None:
+        """Both at once, for what is made a little at a time: a look at the clock, and what stays."""
+        self.check(operator)
+        self.keep(nbytes, operator)
 
     def release(self, nbytes: int) -> None:
         """Something that was kept is gone."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -181,7 +181,7 @@ def set_of(choices: tuple[Any, ...], *, narrowed: bool) -> frozenset[Any]:
         return frozenset(float(np.float32(item)) for item in choices if item is not None)
 
 
-def one_of(vec: Vec, known: frozenset[Any]) -> Mask:
+def one_of(vec: Vec, known: Set[Any]) -> Mask:
     """Row by row, whether a value is in a set. To Python equal numbers are equal whatever their type, and so are their hashes."""
     if vec.plain is None:
         return np.fromiter((item is not None and item in known for item in vec.to_arrow().to_pylist()), np.bool_, len(vec))

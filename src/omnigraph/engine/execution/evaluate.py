@@ -7,7 +7,7 @@ condition is true, or it is not: where an operand is missing it is not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,10 @@ from omnigraph.model.types import PropertyType, Scalar
 
 if TYPE_CHECKING:
     from omnigraph.engine.execution.run import Run
+
+
+_INTO_A_SET = 1 << 15
+"""Values that are put into a set between two looks at the clock."""
 
 
 class Scope:
@@ -180,5 +184,9 @@ def _among(tested: Operand, choices: lg.Expression, scope: Scope) -> Mask:
         if not isinstance(listed, tuple) or len(listed) <= FEW_CHOICES:
             return among(tested, listed, scope.rows)
         scope.run.budget.keep(len(listed) * 64, "putting values into a set")
-        known = scope.run.sets[(id(choices), narrowed)] = set_of(listed, narrowed=narrowed)
+        known = set[Any]()
+        for start in range(0, len(listed), _INTO_A_SET):
+            scope.run.budget.check("putting values into a set")
+            known |= set_of(listed[start : start + _INTO_A_SET], narrowed=narrowed)
+        scope.run.sets[(id(choices), narrowed)] = known
     return one_of(tested, known)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
 from omnigraph.embedding import Embedder
 from omnigraph.engine.arrays.column import Vec
-from omnigraph.engine.execution.budget import Budget
+from omnigraph.engine.execution.budget import LETTER, Budget
 from omnigraph.engine.execution.explain import Explanation, explained
 from omnigraph.engine.execution.operators import run_steps
 from omnigraph.engine.execution.result import Result
@@ -72,9 +73,7 @@ class Reader:
 
     def answer(self, view: View, read: Read, target: Target) -> Result:
         """The answer, whole."""
-        prepared, run = self._ready(view, read)
-        read.budget.check("planning")
-        plan = prepared.plan(view)
+        prepared, plan, run = self._ready(view, read)
         return _result(prepared, view, target, collected(plan, run_steps(plan.steps, run, plan.bindings), run))
 
     def answer_prepared(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
@@ -84,8 +83,7 @@ class Reader:
 
     def stream(self, view: View, read: Read) -> Iterator[pa.RecordBatch]:
         """The answer as Arrow batches, each as soon as it is there. What is wrong with the query is said at once."""
-        prepared, run = self._ready(view, read)
-        plan = prepared.plan(view)
+        _, plan, run = self._ready(view, read)
         names = [p.column for p in plan.tail.projections]
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -97,14 +95,13 @@ class Reader:
 
     def explain(self, view: View, read: Read, target: Target, *, analyze: bool) -> Explanation:
         """How a read is answered. With `analyze` it is run, and rows and times are shown."""
-        prepared = self._read(view, read)
-        plan = prepared.plan(view)
+        prepared, plan = self._planned(view, read)
         estimated = estimates(plan.steps, view)
         shown = f"{target.name} @ {view.snapshot.commit}"
         if not analyze:
             return explained(prepared.query.name, shown, plan, estimated, None, None, None)
         trace = Trace()
-        _, run = self._ready(view, read)
+        run = self.run(view, prepared, read.params, read.budget, read.traversal)
         run.trace = trace
         started = time.perf_counter()
         parts = list(_parts(plan, run))
@@ -121,20 +118,23 @@ class Reader:
         traversal: Traversal = Traversal.AUTO,
     ) -> Run:
         """A query about to run, with its parameters bound."""
-        values: dict[str, Value] = bind(prepared.query.parameters, params)
+        budget = Budget() if budget is None else budget
+        values: dict[str, Value] = bind(prepared.query.parameters, params, partial(budget.spend, "reading parameters"))
         for parameter in prepared.parameters:
             require(values, parameter)
-        return Run(view, values, self._clock, budget or Budget(), traversal, embedder=self._embedder)
+        return Run(view, values, self._clock, budget, traversal, embedder=self._embedder)
 
-    def _read(self, view: View, read: Read) -> Prepared:
+    def _planned(self, view: View, read: Read) -> tuple[Prepared, Plan]:
         prepared = self.prepare(view, read.source, read.name)
         if isinstance(prepared.query, lg.MutationQuery):
             raise UsageError(f"`{prepared.query.name}` changes the graph", hint="Use mutate for inserts, updates and deletes.")
-        return prepared
+        return prepared, prepared.plan(view)
 
-    def _ready(self, view: View, read: Read) -> tuple[Prepared, Run]:
-        prepared = self._read(view, read)
-        return prepared, self.run(view, prepared, read.params, read.budget, read.traversal)
+    def _ready(self, view: View, read: Read) -> tuple[Prepared, Plan, Run]:
+        size = len(read.source if isinstance(read.source, str) else read.source.text) * LETTER
+        prepared, plan = read.budget.aside(lambda: self._planned(view, read), size, "reading the query")
+        read.budget.check("planning")
+        return prepared, plan, self.run(view, prepared, read.params, read.budget, read.traversal)
 
 
 def _parts(plan: Plan, run: Run) -> Iterator[list[Vec]]:

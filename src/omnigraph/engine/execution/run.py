@@ -36,7 +36,7 @@ class Run:
     traversal: Traversal = Traversal.AUTO
     trace: Trace | None = None
     embedder: object | None = None
-    sets: dict[tuple[int, bool], frozenset[Any]] = field(default_factory=dict)
+    sets: dict[tuple[int, bool], set[Any]] = field(default_factory=dict)
     """Values that `in` looks for, by the expression that lists them."""
 
     @cached_property

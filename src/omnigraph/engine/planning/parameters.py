@@ -7,7 +7,7 @@ table of `omnigraph.model.conversions`, as everywhere. A name that the query doe
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 
 from omnigraph.catalog import logical as lg
 from omnigraph.errors import ParameterError
@@ -22,7 +22,17 @@ Value = str | int | float | bool | None | tuple["Value", ...]
 """A value as expressions see it."""
 
 
-def bind(declared: Sequence[lg.Parameter], given: Mapping[str, object] | None) -> dict[str, Value]:
+Look = Callable[[int], None]
+"""Called with how many bytes are about to be made of the next values of a list: to look at the clock, and to count them."""
+
+_AT_ONCE = 8_192
+_ITEM_BYTES = 48
+"""Values of a list that are converted between two looks, and what each takes: its places in two lists, and itself."""
+
+
+def bind(
+    declared: Sequence[lg.Parameter], given: Mapping[str, object] | None, look: Look = lambda nbytes: None
+) -> dict[str, Value]:
     """The value of every parameter that has one. A required parameter that is missing is noticed where it is used."""
     values: dict[str, Value] = {}
     given = {} if given is None else given
@@ -30,12 +40,33 @@ def bind(declared: Sequence[lg.Parameter], given: Mapping[str, object] | None) -
         raise ParameterError("parameters are given by name, as a mapping", hint='Pass params={"name": value}.')
     for parameter in declared:
         if parameter.name in given:
-            values[parameter.name] = convert(parameter.name, parameter.type, given[parameter.name])
+            values[parameter.name] = _value(parameter, given[parameter.name], look)
         elif parameter.type.nullable:
             values[parameter.name] = None
     if not given.keys() <= values.keys():
         _refuse_unknown(declared, given)
     return values
+
+
+def _value(parameter: lg.Parameter, value: object, look: Look) -> Value:
+    """A value; a long list in parts."""
+    if not parameter.type.is_list or not isinstance(value, Sized) or len(value) <= _AT_ONCE or isinstance(value, str | bytes):
+        return convert(parameter.name, parameter.type, value)
+    look(len(value) * 8)
+    try:
+        items = plain(value)
+    except ValueError:
+        items = None
+    if not isinstance(items, list):
+        return convert(parameter.name, parameter.type, value)
+    found: list[Value] = []
+    for start in range(0, len(items), _AT_ONCE):
+        some = items[start : start + _AT_ONCE]
+        look(len(some) * _ITEM_BYTES)
+        part = convert(parameter.name, parameter.type, some)
+        assert isinstance(part, tuple)
+        found += part
+    return tuple(found)
 
 
 def _refuse_unknown(declared: Sequence[lg.Parameter], given: Mapping[str, object]) -> None:
