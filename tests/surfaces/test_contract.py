@@ -133,6 +133,31 @@ def test_a_flag_nobody_knows_is_misuse(og: Call, filled: dict[str, str], name: s
     assert "--no-such-flag" in ran.err
 
 
+def cut_short(name: str, line: list[str]) -> list[list[str]]:
+    """A call that is broken in every way that can be seen before it runs: words missing at the end, too many, none that is known."""
+    least = len(name.split())
+    shorter = [line[:end] for end in range(least, len(line)) if name != "view" or end < least + 1]
+    return [*shorter, [*line, "--no-such-flag"], [*line, *"abcdef"], [*name.split()[:-1], "no-such-word"]]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_misuse_is_json_for_programs(og: Call, filled: dict[str, str], name: str) -> None:
+    told = 0
+    for line in cut_short(name, words(name, filled)):
+        at = len(name.split())
+        ran = og(*line[:at], "--json", *line[at:])
+        if ran.code == 0:
+            continue
+        assert ran.json, line
+        assert "Usage:" not in ran.err, line
+        if ran.code == 2 and "files" not in ran.json:
+            told += 1
+            assert ran.json["error"], line
+            assert ran.json["code"] == "usage", line
+            assert ran.json["hint"], line
+    assert told >= 2, "a flag and a command that nobody knows"
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_flag_it_cannot_use_is_an_error_before_anything_is_done(og: Call, filled: dict[str, str], name: str) -> None:
     command = LEAVES[name]

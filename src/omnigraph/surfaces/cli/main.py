@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import click
 
-from omnigraph.errors import GraphError
+from omnigraph.errors import GraphError, UsageError
 from omnigraph.model.printable import printable
 from omnigraph.model.versions import API_VERSION, __version__
-from omnigraph.surfaces.cli import quick_start
 from omnigraph.surfaces.cli.output import fail, say, wants_json
 from omnigraph.surfaces.cli.scope import Globals, global_options
 
@@ -155,26 +154,30 @@ cli.params += global_options(frozenset({"store", "profile", "as", "yes", "quiet"
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code."""
+    as_json = wants_json(sys.argv[1:] if arguments is None else arguments)
     try:
         code = cli.main(args=None if arguments is None else list(arguments), prog_name="omnigraph", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as misuse:
-        if sys.stderr.isatty():
-            vars(misuse)["message"] = printable(misuse.message)
-        misuse.show()
-        return misuse.exit_code
+        return _told(misuse, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         say("Stopped; nothing was changed.", err=True)
         return 130
     except BrokenPipeError:  # whoever read the output has had enough
         return 141
     except GraphError as error:
-        return fail(error, as_json=wants_json(sys.argv[1:] if arguments is None else arguments))
+        return fail(error, as_json=as_json)
 
 
-def main() -> None:
-    """The `omnigraph` script."""
-    quick_start.begin()
-    quick_start.end(run())
+def _told(misuse: click.ClickException, *, as_json: bool) -> int:
+    """Misuse of the command line: with the usage for people, as an error like every other one for programs."""
+    if as_json and isinstance(misuse, click.UsageError):
+        hint = "See `omnigraph --help`." if misuse.ctx is None else f"See `{misuse.ctx.command_path} --help`."
+        fail(UsageError(misuse.format_message(), hint=hint), as_json=True)
+        return misuse.exit_code
+    if sys.stderr.isatty():
+        vars(misuse)["message"] = printable(misuse.message)
+    misuse.show()
+    return misuse.exit_code

@@ -6,7 +6,7 @@
 * What is made while modules are imported stays, so nobody has to look for garbage in it.
 * At the end the operating system takes back memory and threads by itself, faster than the interpreter.
 
-Only `main` does this: it may, because the process is its own.
+Only `start` does this: it may, because the process is its own.
 """
 
 from __future__ import annotations
