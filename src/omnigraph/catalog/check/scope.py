@@ -71,8 +71,16 @@ class Scope:
     def refuse(self, code: str, message: str, span: Span, help: str = "") -> None:
         self.problems.add(Family.TYPE, code, message, span, help)
 
+    def _instead_of_id(self, label: str) -> str:
+        """What a query has for the id of an entity, which is no property."""
+        node = self.catalog.nodes.get(label)
+        if label in self.catalog.edges and node is None:
+            return "queries do not show ids of edges; `diff` and `export` do"
+        keys = "" if node is None or not node.key else f"; to match one, compare its key, {one_of(p.name for p in node.key)}"
+        return f"a variable alone is the id of its node: `return {{ $p }}`{keys}"
+
     def unknown_property(self, code: str, label: str, name: Name, properties: Mapping[str, Property]) -> None:
         """Report a property that does not exist, with the nearest one that does."""
         known = f"it has {one_of(properties)}" if properties else f"`{label}` declares no properties"
-        help = did_you_mean(name.text, properties) or known
+        help = self._instead_of_id(label) if name.text == "id" else did_you_mean(name.text, properties) or known
         self.refuse(code, f"`{label}` has no property `{name}`", name.span, help)

@@ -114,6 +114,7 @@ def temporal(name: str, type_: PropertyType, value: object) -> int:
     try:
         found = converted(type_, value, Door.PARAMETERS)
     except Misfit as misfit:
-        raise ParameterError(f"`{name}` {misfit}") from None
+        like = '"2024-01-31"' if type_.scalar is Scalar.DATE else '"2024-01-31T12:00:00Z"'
+        raise ParameterError(f"`{name}` {misfit}", hint=f"Write {name}({like}) in the query, or declare a parameter.") from None
     assert isinstance(found, int)
     return found
