@@ -158,6 +158,10 @@ def test_a_table_that_spark_makes_without_asking_is_refused_when_it_is_used(plac
             assert state(place) == (before[0] + commits, before[1] + commits, {"named"}), name  # rows are written as by save
             for one, use in OF_A_TABLE.items() if name == "columns" else [("select", OF_A_TABLE["select"])]:
                 refused(place, use, VIEW, one)
+            given = place.spark.read.options(graph=place.uri, type="P").table("named")
+            assert given.count() == before[1] + commits, name  # options that come with each use are handed on
+            told = place.spark.sql(f"SELECT name FROM named WITH (`graph` = '{place.uri}', `type` = 'P')")
+            assert told.count() == before[1] + commits, name
         finally:
             place.spark.sql("DROP TABLE IF EXISTS named")
         assert state(place) == (before[0] + commits, before[1] + commits, set()), name

@@ -23,10 +23,15 @@ opens the table at its pin and reads its pieces; nothing else is asked of anybod
 filter handed over here, every later query on the same frame, with another filter or none, would see the rows of the first. So the
 reader has no `pushFilters`.
 
-**No table of a catalog.** Spark 4.3 keeps the options of a table (`CREATE TABLE … USING omnigraph OPTIONS (…)`) and hands them to
-no Python source, neither to read nor to write. Where Spark asks before it makes one, it is refused; a table that was made without
-asking (with columns, or by `saveAsTable`, whose rows are written as by `save`) is refused when it is read or written to. A
-temporary view is what works: `CREATE TEMPORARY VIEW … USING omnigraph OPTIONS (…)`. A `path` (`load(path)`) is the graph.
+**No table of a catalog.** Spark 4.3 keeps the options of a table (`CREATE TABLE … USING omnigraph OPTIONS (…)`) and hands them
+to no Python source: `PythonDataSourceV2.getTable(schema, partitioning, properties)` makes a `PythonTable` of the name and the
+schema, and calls nothing of Python's. Where Spark asks before it makes a table (`V2SessionCatalog.createTable0` without
+columns: `inferSchema`), it is refused. With columns it does not ask (the same `createTable0` calls `getTable` only), and a
+table that is made with its rows (`CreateTableAsSelectExec`, which is `saveAsTable`) is written to with the options and columns
+that `save` has: a writer cannot tell the two apart. Catalogs and rules that could refuse are classes of the JVM, and this
+package has none. Such a table is refused when it is used without options; with them (`SELECT … FROM t WITH (graph = '…', type =
+'…')`) it works. A temporary view is what keeps them: `CREATE TEMPORARY VIEW … USING omnigraph OPTIONS (…)`. A `path`
+(`load(path)`) is the graph.
 
 Streams are read as changes (`omnigraph.pipeline.feed`) and written by a sink (`omnigraph.pipeline.sink`), not by this format.
 
@@ -79,7 +84,8 @@ STORAGE_OPTION: Final = "storage."
 
 NO_TABLE: Final = (
     "Spark hands the options of a table to no Python source. Read by CREATE TEMPORARY VIEW … USING omnigraph OPTIONS "
-    "(graph '…', type '…') or spark.read.format(\"omnigraph\"), and write by df.write.format(\"omnigraph\")…save() or g.load."
+    "(graph '…', type '…') or spark.read.format(\"omnigraph\"), and write by df.write.format(\"omnigraph\")…save() or g.load. "
+    "A table that is there already takes them each time: FROM t WITH (graph = '…', type = '…')."
 )
 _PATH: Final = "path"
 _CHECKPOINT: Final = "checkpointlocation"

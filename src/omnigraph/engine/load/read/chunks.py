@@ -126,6 +126,8 @@ class OfType:
     """Positions of rows that lack a required value, which no data file holds. There is a violation for each…"""
     left_out_rows: pa.Table | None = None
     """…but other rules look at them too: the columns these want."""
+    unnamed: bytes = b""
+    """Which rows came without an id, a bit each, where records may have to be written down."""
 
 
 @dataclass
@@ -245,6 +247,7 @@ class _Taking:
         self._found = Portion()
         self._lines: dict[str, list[Numbers]] = {}
         self._left_out: dict[str, list[tuple[Numbers, pa.RecordBatch]]] = {}
+        self._unnamed: dict[str, list[Mask]] = {}
         self._counts: dict[str, int] = {}
         self._writers: dict[str, Writer] = {}
 
@@ -263,6 +266,8 @@ class _Taking:
         of_type = self._found.types.setdefault(name, OfType())
         of_type.given_ids |= rows.batch.column(0).null_count < rows.count
         self._lines.setdefault(name, []).append(rows.lines)
+        if self._work.types.keeps:
+            self._unnamed.setdefault(name, []).append(to_mask(rows.batch.column(0).is_null()))
         schema, batch = self._work.types.schema(rows.type), with_ids(rows.batch, self._ids)
         incomplete = _incomplete(batch, schema)
         if incomplete is not None:
@@ -283,6 +288,8 @@ class _Taking:
             writer = self._writers.pop(name, None)
             of_type.written = NO_ROWS if writer is None else writer.close()
             of_type.lines = Lines.of(self._lines[name])
+            if name in self._unnamed:
+                of_type.unnamed = np.packbits(np.concatenate(self._unnamed[name])).tobytes()
             left_out = self._left_out.get(name)
             if left_out:
                 of_type.left_out = np.concatenate([at for at, _ in left_out])
@@ -419,6 +426,15 @@ def seen_rows(parts: Sequence[Placed], name: str) -> Mask:
         there = np.ones(of_type.lines.count, np.bool_)
         there[of_type.left_out] = False
         found.append(there)
+    return np.concatenate(found)
+
+
+def unnamed_rows(parts: Sequence[Placed], name: str) -> Mask:
+    """Which rows of a type came without an id."""
+    found = [np.empty(0, np.bool_)]
+    for of_type in (p.portion.types[name] for p in parts if name in p.portion.types):
+        bits = np.frombuffer(of_type.unnamed, np.uint8)
+        found.append(np.unpackbits(bits, count=of_type.lines.count).astype(np.bool_))
     return np.concatenate(found)
 
 

@@ -27,7 +27,7 @@ import pyarrow.csv as pcsv
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.plain_values import plain_array
-from omnigraph.engine.load.read.columns import UNCERTAIN, from_cells, python_cells, python_rows
+from omnigraph.engine.load.read.columns import python_rows
 from omnigraph.engine.load.read.content import Text
 from omnigraph.engine.load.read.digits import Digits
 from omnigraph.engine.load.read.exact import NotARecord, decode
@@ -37,7 +37,9 @@ from omnigraph.engine.load.read.kinds import is_list
 from omnigraph.engine.load.read.lines import Chunk, chunks
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import CELLS, Input
+from omnigraph.model.conversions import Door, Misfit, convert
 from omnigraph.model.given import named, tangled
+from omnigraph.model.types import PropertyType
 
 Record = object
 """What JSON can hold: a record, or the text of a line that is none."""
@@ -175,15 +177,22 @@ def _cells_of(input_: Input, row: pa.RecordBatch) -> Record:
     assert input_.type is not None
     found: dict[str, object] = {}
     for name, cell in zip(row.schema.names, row.columns, strict=True):
-        prop = input_.type.properties.get(name)
-        found[name] = cell[0].as_py()
-        if prop is not None and isinstance(text := found[name], str):
-            with suppress(*UNCERTAIN, NotARecord):
-                value = python_cells(from_cells(prop.type, cell, lossy=False))[0]
-                if prop.type.is_list or prop.type.is_vector:
-                    value = decode(text, numbers_as_written=True)
-                found[name] = Digits.of(text) if isinstance(value, float) else value
+        prop, text = input_.type.properties.get(name), cell[0].as_py()
+        found[name] = text
+        if prop is not None and isinstance(text, str):
+            with suppress(Misfit, NotARecord):
+                found[name] = _fitting(prop.type, text)
     return record_of(input_.type, found)
+
+
+def _fitting(type_: PropertyType, text: str) -> object:
+    """What a record has for a cell that fits. Raises `Misfit` for one that does not."""
+    value = convert(type_, text, Door.CELLS)
+    if type_.is_list or type_.is_vector:
+        return decode(text, numbers_as_written=True)
+    if type_.scalar.is_float:
+        return Digits.of(text)
+    return value if isinstance(value, bool) or type_.scalar.is_integer else text
 
 
 def to_line(record: object) -> bytes:

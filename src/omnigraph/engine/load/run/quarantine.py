@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.arrays.json_lines import lines
-from omnigraph.engine.load.read.chunks import Placed, Work, deltas_of, seen_rows
+from omnigraph.engine.load.read.chunks import Placed, Work, deltas_of, seen_rows, unnamed_rows
 from omnigraph.engine.load.read.collected import Places, duplicates, kept
 from omnigraph.engine.load.read.files import is_of_file
 from omnigraph.engine.load.read.naming import Format
@@ -81,6 +81,7 @@ class Sieve:
         self._deltas = {label(d.type): d for d in deltas_of(work, view, parts, request.mode, declared)}
         self._good: dict[str, Mask] = {name: np.ones(d.rows.num_rows, np.bool_) for name, d in self._deltas.items()}
         self._in_files = {name: seen_rows(parts, name) for name in self._deltas}
+        self._unnamed = {name: unnamed_rows(parts, name) for name in self._deltas}
         self._repeated: dict[str, Mask] = {name: np.zeros(d.rows.num_rows, np.bool_) for name, d in self._deltas.items()}
         self._kept = {self._key(p.input.name, line, p.input.type): r for p in parts for line, r in p.records().items()}
         self._found: list[Violation] = []
@@ -188,9 +189,9 @@ class Sieve:
             table = self._work.tables[name]
             batches = list(chosen_of_written(table.open(), table.state, delta.written, mask[self._in_files[name]]))
             spelt = lines(delta.type, pa.Table.from_batches(batches)).splitlines()
-            for key, line in zip(chosen.values(), spelt, strict=True):
+            for (row, key), line in zip(chosen.items(), spelt, strict=True):
                 record = json.loads(line)
-                if delta.fresh:  # nobody gave it, and the next load makes another one
+                if self._unnamed[name][row]:  # nobody gave it, and the next load makes another one
                     del record["data"]["id"]
                 found[key] = record
         return found
