@@ -174,7 +174,7 @@ def cover(
 def _segments(table: Table) -> dict[str, list[_Segment]]:
     live = live_rows(table.dataset)
     found: dict[str, list[_Segment]] = {}
-    with translated(f"read the indexes of {table.location}"):
+    with table.reading(f"read the indexes of {table.location}"):
         for index in table.dataset.describe_indices():
             for segment in index.segments:
                 present = frozenset(segment.fragment_ids) & live.keys()

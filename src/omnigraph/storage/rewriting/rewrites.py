@@ -159,7 +159,7 @@ def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...], 
         else:
             known.append(rows)
     if unknown:
-        with translated(f"read {table.location}"):
+        with table.reading(f"read {table.location}"):
             known.insert(0, table.scanner(fragments=unknown, scan_in_order=True).to_table())
     written = table.store(pa.concat_tables(known).combine_chunks(), Call.REWRITE_ROWS)
     # Names what goes by its number; a `Rewrite` wants each of these fragments described.

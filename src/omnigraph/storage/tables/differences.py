@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.lance_format.deletions import Positions
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.lance_format.fragments import plain
@@ -121,7 +120,7 @@ def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | Non
     """Rows, complete unless told, blobs as bytes, in no particular order."""
     found: list[pa.Table] = []
     names = None if columns is None else list(columns)
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         wanted = {part.piece.number for part in parts if part.offsets is None}
         if wanted:
             fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
@@ -149,7 +148,7 @@ def same_columns(first: Table, second: Table) -> bool:
 def graft(table: Table, parts: Sequence[Part]) -> WrittenRows:
     """Whole pieces of a pin as rows to be appended to another pin with the same columns: the data files stay where they are."""
     described = []
-    with translated(f"list what {table.location} is made of"):
+    with table.reading(f"list what {table.location} is made of"):
         for part in parts:
             fragment = table.dataset.get_fragment(part.piece.number)
             assert fragment is not None

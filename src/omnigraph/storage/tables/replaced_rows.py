@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
-from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.tables.changes import Marks
 from omnigraph.storage.tables.rows import pieces
 from omnigraph.storage.tables.work import PinnedTable, Run
@@ -48,7 +47,7 @@ def marks_for(table: PinnedTable, new: PinnedTable, run: Run) -> Marks:
 def mark(work: Marking) -> Marks:
     """Marks for the rows of one piece."""
     table = work.table.open()
-    with translated(f"look for replaced rows in {table.location}"):
+    with table.reading(f"look for replaced rows in {table.location}"):
         fragment = table.dataset.get_fragment(work.piece)
         assert fragment is not None
         rows = table.scanner(columns=["id"], fragments=[fragment], with_row_address=True).to_table()

@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.files.dataset_folders import DATA
-from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.lance_format.deletions import Positions, read_deletions
 from omnigraph.storage.lance_format.file_names import deletion_file
 from omnigraph.storage.lance_format.filters import Filter, is_null, one_of
@@ -64,7 +63,7 @@ def pieces(table: Table) -> tuple[Piece, ...]:
     if known is not None:
         return known
     found = []
-    with translated(f"list what {table.location} is made of"):
+    with table.reading(f"list what {table.location} is made of"):
         for fragment in table.dataset.get_fragments():
             about = fragment.metadata
             name = None if about.deletion_file is None else deletion_file(about)
@@ -83,7 +82,7 @@ def column_identity(table: Table, name: str) -> int:
 
 def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -> pa.Table:
     """All rows of some pieces, in row order."""
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         wanted = {piece.number for piece in chosen}
         fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         schema = pa.schema([table.schema.field(name) for name in columns])
@@ -113,12 +112,13 @@ def deleted(table: Table, piece: Piece) -> Positions:
     """Where in a piece the rows stand that are deleted; ascending. Reads the deletion file, and no row."""
     if piece.deletions is None:
         return np.empty(0, np.int64)
-    return read_deletions(table.place, f"{table.location}/{piece.deletions}", piece.written - piece.rows)
+    with table.reading(f"read deletions of {table.location}"):
+        return read_deletions(table.place, f"{table.location}/{piece.deletions}", piece.written - piece.rows)
 
 
 def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table:
     """Some rows, in the order asked for."""
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         return table.dataset.take(positions.tolist(), columns=list(columns))
 
 
@@ -128,7 +128,7 @@ def row_bytes(table: Table, columns: Sequence[str], pieces: Iterable[int] | None
     varying = [name for name, kind in kinds.items() if not is_fixed(kind)]
     wanted = None if pieces is None else set(pieces)
     found = [np.empty(0, np.int64)]
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         chosen = [f for f in table.dataset.get_fragments() if wanted is None or f.fragment_id in wanted]
         if not chosen:
             return found[0]
@@ -145,7 +145,7 @@ def row_bytes(table: Table, columns: Sequence[str], pieces: Iterable[int] | None
 
 def found(table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
     """Rows a filter keeps, through an index if there is one: their addresses (piece number, then offset) and some columns."""
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         rows = table.scanner(
             columns=list(columns), filter=where.sql, with_row_address=True, use_scalar_index=use_index, prefilter=True
         ).to_table()
@@ -156,7 +156,7 @@ def images(table: Table, ids: Sequence[str]) -> pa.Table:
     """Complete rows by id, blobs as bytes, in no particular order."""
     wanted = list(dict.fromkeys(ids))
     parts = []
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         for at in range(0, len(wanted), LOOKUP_BATCH):
             where = one_of("id", wanted[at : at + LOOKUP_BATCH])
             parts.append(table.scanner(filter=where.sql, prefilter=True, blob_handling="all_binary").to_table())
@@ -172,7 +172,7 @@ def scan_images(
 ) -> Iterator[pa.RecordBatch]:
     """Complete rows, or some of their columns, in row order, blobs as bytes; all, or of some pieces (by number)."""
     wanted = None if pieces is None else set(pieces)
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         chosen = None if wanted is None else [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         if chosen == []:
             return
@@ -189,7 +189,7 @@ def scan_images(
 def scan_without(table: Table, column: str, pieces: Iterable[int]) -> Iterator[pa.RecordBatch]:
     """Complete rows of some pieces that have no value in a column, blobs as bytes. Reads no value of the others."""
     wanted = set(pieces)
-    with translated(f"read {table.location}"):
+    with table.reading(f"read {table.location}"):
         chosen = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         if not chosen:
             return
@@ -210,7 +210,7 @@ def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> It
         return
     _, handle = table.apply(state, Overwrite(written))
     if handle is not None:
-        with translated(f"read {table.location}"):
+        with table.reading(f"read {table.location}"):
             yield from handle.scanner(scan_in_order=True, blob_handling="all_binary").to_batches()
 
 

@@ -28,7 +28,6 @@ from lance import LanceDataset
 from lance.fragment import LanceFragment
 from lance.query import FullTextOperator, FullTextQuery, MatchQuery, PhraseQuery
 
-from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.lance_format.filters import Filter, text_of
 from omnigraph.storage.tables.table import Table
 
@@ -77,7 +76,7 @@ def full_text(
 ) -> pa.Table:
     """Rows whose text matches, best first, with `_score`."""
     search = _Search(column, query, limit, where, tuple(columns))
-    with translated(f"search {column} of {table.location}"):
+    with table.reading(f"search {column} of {table.location}"):
         full_text_indexes = (i for i in table.dataset.describe_indices() if i.index_type == "Inverted")
         index = next((i for i in full_text_indexes if i.field_names == [column]), None)
         if index is None:
@@ -96,7 +95,7 @@ def full_text_by_reading(
     table: Table, column: str, query: Words | Phrase, where: Filter | None = None, columns: Sequence[str] = ("id",)
 ) -> pa.Table:
     """What `full_text` should find: asked of the rows themselves, by the rules of the index."""
-    with translated(f"search {column} of {table.location}"):
+    with table.reading(f"search {column} of {table.location}"):
         indexes = (i for i in table.dataset.describe_indices() if i.index_type == "Inverted" and i.field_names == [column])
         analysis = next((i.details for i in indexes), {})
         search = _Search(column, query, None, where, tuple(columns))
@@ -156,5 +155,5 @@ def nearest(
     asked = {"column": column, "q": list(vector), "k": k, "metric": metric.value, "refine_factor": refine, "use_index": not exact}
     if probes is not None:
         asked["nprobes"] = probes
-    with translated(f"search {column} of {table.location}"):
+    with table.reading(f"search {column} of {table.location}"):
         return table.scanner(columns=[*columns, "_distance"], nearest=asked, filter=text_of(where), prefilter=True).to_table()

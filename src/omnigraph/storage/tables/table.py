@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
@@ -162,10 +162,7 @@ class Tables:
                     session=self.session,
                 )
         except NotFound as error:
-            raise HistoryReclaimed(
-                f"version {state.pin} of {state.location} is gone: the commit that pinned it was reclaimed",
-                hint="Take a new snapshot. If this was the newest state of a branch, `omnigraph verify` lists what is missing.",
-            ) from error
+            raise _gone(state.location, state.pin) from error
         self.opened += 1
         return self.remember(Table(self.place, dataset, state.table, state.location, self._recent, self._sound))
 
@@ -245,6 +242,17 @@ class Table:
                 self._sound_parts |= {_INDEXES}
         return self.dataset.scanner(None if columns is None else list(columns), fragments=fragments, **asked)
 
+    @contextmanager
+    def reading(self, doing: str) -> Iterator[None]:
+        """Run calls that read this pin. A file that is missing together with the version itself was reclaimed with it."""
+        try:
+            with translated(doing):
+                yield
+        except NotFound as error:
+            if self.place.exists(f"{self.location}/{version_file(self.pin)}"):
+                raise
+            raise _gone(self.location, self.pin) from error
+
     def _files_of(self, fragments: Iterable[LanceFragment]) -> Iterator[str]:
         for fragment in fragments:
             about = fragment.metadata
@@ -275,7 +283,7 @@ class Table:
         batch_rows: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Rows as a stream of batches."""
-        with translated(f"read {self.location}"):
+        with self.reading(f"read {self.location}"):
             scanner = self.scanner(
                 columns=list(columns) if columns is not None else None,
                 filter=text_of(where),
@@ -304,7 +312,7 @@ class Table:
         """Which of these ids stand in the given fragments."""
         chosen = [f for f in self.dataset.get_fragments() if f.fragment_id in set(fragments)]
         found: list[str] = []
-        with translated(f"look up ids in {self.location}"):
+        with self.reading(f"look up ids in {self.location}"):
             for at in range(0, len(ids) if chosen else 0, LOOKUP_BATCH):
                 where = one_of("id", ids[at : at + LOOKUP_BATCH])
                 found += self.scanner(columns=["id"], filter=where.sql, fragments=chosen).to_table()["id"].to_pylist()
@@ -319,7 +327,7 @@ class Table:
     def count(self, where: Filter | None = None) -> int:
         """How many rows there are."""
         if where is None:
-            with translated(f"count {self.location}"):
+            with self.reading(f"count {self.location}"):
                 return int(self.dataset.count_rows())
         return sum(batch.num_rows for batch in self.scan(["id"], where))
 
@@ -332,7 +340,7 @@ class Table:
         present = set(self.fragment_ids())
         covered: dict[str, set[int]] = {}
         about: dict[str, tuple[str, str]] = {}
-        with translated(f"read the indexes of {self.location}"):
+        with self.reading(f"read the indexes of {self.location}"):
             for index in self.dataset.describe_indices():
                 covered[index.name] = {number for segment in index.segments for number in segment.fragment_ids} & present
                 about[index.name] = (index.field_names[0], index.index_type)
@@ -444,7 +452,7 @@ class Table:
 
     def _mark_deleted(self, ids: Sequence[str]) -> tuple[list[FragmentMetadata], list[int], int]:
         """Deletion marks for rows with these ids: fragments with a new deletion file, fragments left empty, rows marked."""
-        with translated(f"look up ids in {self.location}"):
+        with self.reading(f"look up ids in {self.location}"):
             addresses = self._addresses(ids)
         return self.mark_deleted(addresses)
 
@@ -529,6 +537,13 @@ class Table:
                 lambda: LanceDataset.commit(self.dataset, operation, read_version=self.dataset.version, detached=True),
             )
         return self.same(dataset)
+
+
+def _gone(location: str, pin: int) -> HistoryReclaimed:
+    return HistoryReclaimed(
+        f"version {pin} of {location} is gone: the commit that pinned it was reclaimed",
+        hint="Take a new snapshot. If this was the newest state of a branch, `omnigraph verify` lists what is missing.",
+    )
 
 
 def unchanged(state: TableState) -> Applied:

@@ -1,0 +1,65 @@
+"""Whoever holds a view of a commit that cleanup takes is told that it was reclaimed, or answered from memory: never that a file is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.storage.reclaiming.reclaim import reclaim
+
+SCHEMA = """
+node P { k: String @key  n: I64 @index  text: String? @index  vec: Vector(2)?  photo: Blob? }
+edge E: P -> P
+"""
+
+
+def people(*numbers: int) -> list[dict[str, object]]:
+    return [
+        {"type": "P", "data": {"k": f"k{n}", "n": n, "text": f"word{n % 7} x", "vec": [n, 1.0], "photo": "base64:YQ=="}}
+        for n in numbers
+    ]
+
+
+READS: dict[str, Callable[[og.Graph, str], object]] = {
+    "another column": lambda g, at: g.query("query q() { match { $p: P } return { $p.text } }", at=at).rows,
+    "by value": lambda g, at: g.query("query q() { match { $p: P { n: 7 } } return { $p.text } }", at=at).rows,
+    "by id": lambda g, at: g.query('query q() { match { $p: P { k: "k7" } } return { $p.text } }', at=at).rows,
+    "words": lambda g, at: g.query('query q() { match { $p: P  search($p.text, "word3") } return { $p.k } }', at=at).rows,
+    "near": lambda g, at: (
+        g.query(
+            "query q($v: Vector(2)) { match { $p: P } return { $p.k } order { nearest($p.vec, $v) } limit 3 }",
+            params={"v": [1.0, 2.0]},
+            at=at,
+        ).rows
+    ),
+    "hops": lambda g, at: g.query("query q() { match { $a: P  $a e $b } return { $a.k, $b.text } }", at=at).rows,
+    "diff": lambda g, at: list(g.diff(at, "main").changes),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_kept_view_of_a_reclaimed_commit_says_so(tmp_path: Path, name: str) -> None:
+    with og.init(tmp_path / "g", SCHEMA, durability="os") as graph:
+        graph.load(people(*range(300)))
+        graph.load([{"edge": "E", "from": f"k{n}", "to": f"k{n + 1}", "data": {}} for n in range(200)])
+        graph.mutate("query m() { delete P where n > 290 }")
+        old = graph.commits()[0].id
+        graph.load([*people(*range(20)), {"edge": "E", "from": "k1", "to": "k2", "data": {}}], mode="overwrite")
+        graph.optimize()
+        held = og.open(tmp_path / "g", read_only=True)
+        held.query("query q() { match { $p: P } return { $p.k } }", at=old)
+        right = _outcome(READS[name], og.open(tmp_path / "g", read_only=True), old)
+        reclaim(graph.store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
+        assert _outcome(READS[name], held, old) in (right, "reclaimed")
+        assert _outcome(READS[name], og.open(tmp_path / "g", read_only=True), old) == "reclaimed"
+
+
+def _outcome(read: Callable[[og.Graph, str], object], graph: og.Graph, at: str) -> str:
+    try:
+        return str(read(graph, at))
+    except og.HistoryReclaimed:
+        return "reclaimed"
