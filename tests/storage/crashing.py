@@ -41,7 +41,6 @@ from omnigraph.storage.files import place as place_module
 from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable, Snapshot
-from omnigraph.storage.reclaiming.promote import promote
 from omnigraph.storage.reclaiming.reclaim import reclaim
 from omnigraph.storage.rewriting.columns import add_computed_columns, drop_columns
 from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes
@@ -281,9 +280,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "group": Operation(_group),
     "revert": Operation(_revert),
     "reclaim": Operation(_reclaim, Call.PUT_NEW),
-    "promote": Operation(promote, Call.PROMOTE),
 }
-"""Reclaim makes old commits unreadable by the record it puts; promote shows nothing that can be seen through a graph."""
+"""Reclaim makes old commits unreadable by the record it puts."""
 
 
 def build_template(name: str, folder: Path) -> None:

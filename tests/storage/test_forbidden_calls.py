@@ -3,7 +3,7 @@
 Three readings of the source:
 
 * **Forbidden calls.** Lance's inline API commits by itself, on a table's own lineage. Nothing may be committed but by a detached
-  commit (a pin), by the manifest, or by promotion. The few exceptions are listed with their reasons.
+  commit (a pin), or by the manifest. The few exceptions are listed with their reasons.
 * **Durable calls go through `effects.run`.** Whatever reaches the store stands in a function or lambda handed to it, or in one
   that is used by such functions only. Otherwise the crash tests would not know of it.
 * **Scans look at their files first.** A scan of a damaged file can end the process, unless somebody has looked at it before.
@@ -75,7 +75,6 @@ ALLOWED = {
 ATTACHED = {
     ("manifest.py", "create"): "creates the manifest of a branch",
     ("manifest.py", "publish"): "the swap itself",
-    ("promote.py", "_promote_table"): "moving a table's own head is what promotion is",
 }
 """Where `LanceDataset.commit` may go without `detached=True`, and why."""
 

@@ -89,7 +89,6 @@ WRITES: dict[str, Callable[[GraphStore], object]] = {
     "compact": OPERATIONS["compact"].run,
     "column added": OPERATIONS["column added"].run,
     "column dropped": OPERATIONS["column dropped"].run,
-    "promote": OPERATIONS["promote"].run,
     "overwrite": OPERATIONS["overwrite"].run,
     "overwrite with nothing": OPERATIONS["overwrite with nothing"].run,
     "schema change": OPERATIONS["schema change"].run,

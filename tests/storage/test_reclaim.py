@@ -299,23 +299,6 @@ def test_nothing_is_deleted_when_a_version_that_must_stay_cannot_be_opened(graph
     assert graph.files() == before
 
 
-def test_the_promoted_head_of_a_table_is_kept_for_its_readers(graph: AgingGraph) -> None:
-    import lance
-
-    from omnigraph.storage.reclaiming.promote import promote
-
-    some_commits(graph, 2)
-    promote(graph.store)
-    some_commits(graph, 2)
-    graph.reclaim(keep=1)
-    assert lance.dataset(str(graph.root / "nodes/1-3")).to_table()["id"].to_pylist() == ["main-1"]
-    promote(graph.store)
-    graph.pass_time()
-    graph.reclaim(keep=1)
-    assert lance.dataset(str(graph.root / "nodes/1-3")).to_table()["id"].to_pylist() == ["main-1"]
-    assert len(list((graph.root / "nodes/1-3/data").iterdir())) == 1
-
-
 # ── manifests ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -550,11 +533,9 @@ def test_a_reclaim_that_died_is_finished_by_the_next_one(graph: AgingGraph, monk
 
 
 @pytest.mark.slow
-def test_a_graph_on_an_object_store_is_reclaimed_verified_and_promoted_by_the_same_code() -> None:
+def test_a_graph_on_an_object_store_is_reclaimed_and_verified_by_the_same_code() -> None:
     from tests.storage.aging import MovedClock
     from tests.storage.s3 import server
-
-    from omnigraph.storage.reclaiming.promote import promote
 
     with server() as s3:
         clock = MovedClock()
@@ -565,7 +546,6 @@ def test_a_graph_on_an_object_store_is_reclaimed_verified_and_promoted_by_the_sa
         for n in range(4):
             upsert(store, b=n)
         store.delete_branch("work")
-        promote(store)
         clock.pass_time()
         announced = reclaim(store, keep=1, older_than=None)
         report = reclaim(store, keep=1, older_than=None, dry_run=False)

@@ -22,7 +22,6 @@ from omnigraph.storage.commits.leases import GRACE
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.plan import PublishPlan, Replacement
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.reclaiming.promote import promote
 from omnigraph.storage.reclaiming.verify import verify
 from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_index
 from omnigraph.storage.rewriting.rewrites import compact
@@ -205,8 +204,6 @@ class History:
         assert report.files_removed == announced.files_removed
         stays = self.model.stays(keep, older_than, self.graph.clock.now())
         self.model.gone = set(self.model.ever()) - stays
-        if self.rng.random() < 0.3:
-            promote(self.store, self.rng.choice(list(self.model.lines)))
 
     def check(self) -> None:
         assert verify(self.store, deep=True).problems == ()

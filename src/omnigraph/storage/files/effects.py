@@ -36,7 +36,6 @@ class Call(Enum):
     PUBLISH = "commit a manifest version: the moment a graph commit becomes visible"
     PRUNE_MANIFEST = "remove old versions of a manifest"
     STAMP = "change the format of a manifest"
-    PROMOTE = "move a table's own head"
     SYNC = "sync files and folders to disk"
     DOOM = "put or correct the list of files that are to be deleted"
     ANNOUNCE = "announce what is about to be reclaimed"
