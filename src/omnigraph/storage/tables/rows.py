@@ -132,7 +132,7 @@ def row_bytes(table: Table, columns: Sequence[str], pieces: Iterable[int] | None
         chosen = [f for f in table.dataset.get_fragments() if wanted is None or f.fragment_id in wanted]
         if not chosen:
             return found[0]
-        scanner = table.dataset.scanner(
+        scanner = table.scanner(
             columns=varying, fragments=chosen, scan_in_order=True, batch_size=SCANNED_IMAGES, batch_size_bytes=_SCANNED_BYTES
         )
         for batch in scanner.to_batches():
