@@ -53,7 +53,7 @@ def test_a_kept_view_of_a_reclaimed_commit_says_so(tmp_path: Path, name: str) ->
         held = og.open(tmp_path / "g", read_only=True)
         held.query("query q() { match { $p: P } return { $p.k } }", at=old)
         right = _outcome(READS[name], og.open(tmp_path / "g", read_only=True), old)
-        reclaim(graph.store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
+        reclaim(graph._store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
         assert _outcome(READS[name], held, old) in (right, "reclaimed")
         assert _outcome(READS[name], og.open(tmp_path / "g", read_only=True), old) == "reclaimed"
 
