@@ -15,7 +15,7 @@ from tests.engine import hostile_queries as hostile
 
 import omnigraph
 from omnigraph.engine.execution.budget import Budget
-from omnigraph.errors import ParseError, QueryCancelled, ResourceLimit
+from omnigraph.errors import ParseError, QueryCancelled, QueryError, ResourceLimit
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 0.4
@@ -59,6 +59,35 @@ def test_hostile_queries_stay_within_their_limits(folder: Path, seconds: str, me
         if memory != "-" and found["growth"] > MEMORY + BESIDE:
             wrong.append(f"{name}: grew by {found['growth'] / 1e6:.0f} MB: {found['outcome']}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_random_hostile_queries_stay_within_their_limits(folder: Path) -> None:
+    command = [sys.executable, "-m", "tests.engine.hostile_random", str(folder), "0", "200", "0.1", str(MEMORY)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, f"died after {found[-1:]}: {done.stderr[-2000:]}"
+    wrong = []
+    for one in found:
+        what = f"{one['seed']}: {one['wall']:.2f} s ({one['cpu']:.2f} s of work), {one['growth'] / 1e6:.0f} MB: {one['outcome']}"
+        known = one["outcome"].endswith(" rows") or one["outcome"].startswith(("ResourceLimit", "QueryError"))
+        late = min(one["wall"], one["cpu"]) > 0.1 + LATE * one["slowness"]
+        if not known or late or one["growth"] > MEMORY + BESIDE:
+            wrong.append(f"{what}\n    {one['query']}")
+    assert not wrong, "\n".join(wrong)
+    assert len(found) == 200
+    assert sum(one["outcome"].startswith("ResourceLimit") for one in found) > 100  # they do explode
+
+
+def test_lists_and_vectors_have_no_order(folder: Path) -> None:
+    graph = omnigraph.open(folder)
+    for text in (
+        "return { $a.k } order { $a.t }",
+        "return distinct { $a.t } order { $a.t }",
+        "return { $a.k, $a.v as v } order { v }",
+    ):
+        with pytest.raises(QueryError, match="lists and vectors have no order"):
+            graph.query(hostile.read(f"match {{ $a: N }} {text}"))
 
 
 @pytest.mark.parametrize("name", ["pairs", "pairs in order", "distinct pairs", "groups of pairs", "walks", "one of many"])

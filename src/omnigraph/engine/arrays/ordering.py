@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.arrays.column import Array, Vec
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.errors import QueryError
 
 _NULL = np.iinfo(np.int64).min
 
@@ -32,6 +34,8 @@ def sort_key(vec: Vec, *, descending: bool) -> Array:
     """A column of integers that sorts as the values do, with null as small as the smallest integer."""
     if vec.plain is None:
         array = vec.to_arrow()
+        if pa.types.is_nested(array.type):
+            raise QueryError("lists and vectors have no order", hint="Order by a property that holds a single value.")
         key = pc.rank(array, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
         if array.null_count:
             key = np.where(vec.is_valid(), key, _NULL)

@@ -96,9 +96,16 @@ def _partial(
 ) -> _Partial:
     scope = Scope(run, frame, bindings)
     if keys:
-        groups = groups_of(combined([_codes(key, scope) for key in keys]))
+        codes = []
+        for key in keys:
+            run.budget.check("grouping")
+            codes.append(_codes(key, scope))
+        groups = groups_of(combined(codes))
         firsts = Scope(run, frame.take(groups.first), bindings)
-        values = [vector(key, firsts) for key in keys]
+        values = []
+        for key in keys:
+            run.budget.check("grouping")
+            values.append(vector(key, firsts))
         identities = [_identity(key, value, firsts) for key, value in zip(keys, values, strict=True)]
     else:
         groups = Groups(np.zeros(frame.rows, np.int64), np.zeros(1, np.int64))
