@@ -13,7 +13,7 @@
     │   ├── UsageError              usage                   arguments that do not fit together
     │   ├── ScopeError              scope                   no graph is addressed, or in a way that is of no use here
     │   ├── NotConfirmed            not_confirmed           something that needs consent, and has none
-    │   ├── WouldEmpty              would_empty             an overwrite would leave a type without entities; `.types` says which
+    │   ├── WouldEmpty              would_empty             a load or schema would leave nothing of a type; `.types` says which
     │   ├── ParameterError          parameter               a query parameter is missing or has the wrong type
     │   ├── MixedMutationError      mixed_mutation          insert/update and delete in one query
     │   ├── KeyValueError           key_value               a value that cannot be part of an entity id
@@ -215,7 +215,7 @@ class NotConfirmed(InputError):
 
 
 class WouldEmpty(InputError):
-    """An overwrite would leave a type without entities that has some, and nobody said that this is meant.
+    """An overwrite would leave a type without entities that has some, or a schema drop all, and nobody said that this is meant.
 
     `types` has the name of each, with the number of entities that would go.
     """

@@ -290,4 +290,18 @@ def test_a_schema_that_says_nothing_is_refused_at_every_door(tmp_path: Path, not
     assert graph.commits() == before
     assert not (tmp_path / "new").exists()
     assert og.init(tmp_path / "comment", "// types will come").schema() == "// types will come"
-    assert graph.apply_schema("// no types, on purpose").applied
+
+
+def test_a_schema_without_types_drops_entities_only_if_that_is_said(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g", "node P { k: String @key }  node Q { k: String @key }", durability="os")
+    nothing = "// no types, on purpose"
+    assert graph.plan_schema(nothing).steps
+    graph.load([{"type": "P", "data": {"k": "a"}}])
+    before = graph.commits()
+    with pytest.raises(og.WouldEmpty, match=r"P \(1\)") as told:
+        graph.apply_schema(nothing)
+    assert told.value.types == {"P": 1}
+    assert graph.commits() == before
+    assert graph.apply_schema("node P { k: String @key }").applied, "one that drops some is as before"
+    assert graph.apply_schema(nothing, allow_data_loss=True).applied
+    assert og.init(tmp_path / "void", "node P { k: String @key }").apply_schema(nothing).applied, "there was nothing to lose"

@@ -26,7 +26,7 @@ from omnigraph.engine.schema.promises import broken, promises_of
 from omnigraph.engine.schema.reshape import reshaped, reshaping_of
 from omnigraph.engine.snapshot.view import View, Workspace, table_key, table_location
 from omnigraph.engine.write.violations import Violation, refuse
-from omnigraph.errors import ReadSetChanged
+from omnigraph.errors import ReadSetChanged, WouldEmpty
 from omnigraph.language.source import Source
 from omnigraph.model.printable import printable
 from omnigraph.storage.commits.lineage import Commit, OpClass
@@ -102,6 +102,8 @@ def apply_schema(
 
     last: ReadSetChanged | None = None
     for _ in range(ATTEMPTS):
+        if not allow_data_loss:
+            _refuse_to_drop_all(view, resolution.ir)
         publish = _publish_plan(workspace, view, plan, resolution.ir, desired.text, actor)
         try:
             return SchemaApplied(plan, workspace.store.publish(branch, publish, still_accepted))
@@ -144,6 +146,21 @@ def _publish_plan(
         schema=SchemaDocument(desired.hash(), text, compact(desired.to_json())),
         actor=actor,
     )
+
+
+def _refuse_to_drop_all(view: View, desired: SchemaIR) -> None:
+    """Refuse a schema without types for a branch that has entities: nothing of it could be read any more."""
+    held = {
+        type_.name: view.snapshot.tables[key].rows for key, type_ in _types(view.catalog).items() if key in view.snapshot.tables
+    }
+    held = {name: count for name, count in held.items() if count}
+    if held and not _types(Catalog.of(desired)):
+        told = ", ".join(f"{name} ({count:,})" for name, count in held.items())
+        raise WouldEmpty(
+            f"the schema has no types: all those that hold entities would be dropped, {told}",
+            types=held,
+            hint="Nothing was changed. If it is meant, say so: allow_data_loss=True (--allow-data-loss).",
+        )
 
 
 def _types(catalog: Catalog) -> dict[str, EntityType]:

@@ -36,7 +36,7 @@ def _of_something(source: Source) -> Source:
     if not source.text.strip(" \t\r\n\ufeff"):
         raise UsageError(
             f"the schema {source.name} is empty: it would have no types, and those there are would be dropped",
-            hint="Nothing was changed. If that is meant, give a schema that holds a comment.",
+            hint="Nothing was changed. A schema without types holds a comment that says so.",
         )
     return source
 
