@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
+from python_reference import python_page
 
 from omnigraph import errors
 from omnigraph.catalog.check.rules import SCHEMA_RULES, TYPING_RULES
@@ -47,6 +48,7 @@ def pages() -> dict[str, str]:
         "reference/limits.md": _limits(),
         "reference/lint.md": lint,
         "reference/migration.md": _migration(),
+        "reference/python.md": _page("Python", python_page()),
         "reference/settings.md": _settings(),
         "reference/problems.md": _table("Problems in a text", problems, ("code", "meaning"), SCHEMA_RULES.items()),
         "reference/typing-rules.md": _table("Typing rules", typing, ("rule", "what it asks"), TYPING_RULES.items()),
@@ -57,6 +59,7 @@ def pages() -> dict[str, str]:
 
 def _index() -> str:
     entries = {
+        "python.md": "every public class and function of the Python API",
         "commands.md": "every command with its options",
         "grammar.md": "the grammars of both languages",
         "conversions.md": "which values each type takes, wherever they come from",

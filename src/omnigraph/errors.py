@@ -55,27 +55,9 @@ process exit codes; everything not listed there exits with 1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-
-class Located(Protocol):
-    """What a language error knows of each problem: its code, its text, and how to show it under the source line."""
-
-    @property
-    def code(self) -> str: ...
-
-    @property
-    def summary(self) -> str: ...
-
-    def render(self, *, colour: bool = False) -> str: ...
-
-    def to_dict(self) -> dict[str, object]: ...
-
-
-class Listed(Protocol):
-    """One of the several things an error is about."""
-
-    def to_dict(self) -> dict[str, object]: ...
+from omnigraph.reported import BrokenRule, Disagreement, Located
 
 
 class GraphError(Exception):
@@ -89,6 +71,8 @@ class GraphError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = self.default_hint if hint is None else hint
+        if self.hint:
+            self.add_note(_visible(self.hint))  # a traceback shows it, too
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors travel between processes with everything they carry, whatever their constructors take."""
@@ -264,7 +248,7 @@ class ValidationError(InputError):
     code = "validation_failed"
     default_hint = "Nothing was written. Fix the rows listed and run it again."
 
-    def __init__(self, message: str, *, violations: Sequence[Listed] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.violations = tuple(violations)
 
@@ -319,7 +303,7 @@ class KeyConflict(ConflictError):
     code = "key_conflict"
     default_hint = "Use mode `merge` to replace existing entities."
 
-    def __init__(self, message: str, *, violations: Sequence[object] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.violations = tuple(violations)
 
@@ -370,7 +354,7 @@ class MergeConflict(ConflictError):
     code = "merge_conflict"
     default_hint = "Preview with dry_run, then merge with a resolution."
 
-    def __init__(self, message: str, *, conflicts: Sequence[Listed] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
 
@@ -386,7 +370,7 @@ class BlobUnavailable(GraphError):
     default_hint = "Nothing was written. Check that the object is there and may be read, then run it again."
 
     def __init__(
-        self, message: str, *, uri: str = "", reason: str = "", violations: Sequence[Listed] = (), hint: str | None = None
+        self, message: str, *, uri: str = "", reason: str = "", violations: Sequence[BrokenRule] = (), hint: str | None = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.uri = uri

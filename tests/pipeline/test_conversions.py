@@ -75,7 +75,7 @@ def test_sinks(elsewhere: SparkSession, tmp_path: Path, lossy: Any) -> None:
     bad, sink = columns.table.filter(pa.compute.invert(good)), ogs.sink(g, "Wide", name="conversions", lossy=lossy)
     with pytest.raises(og.ValidationError) as error:
         sink.write(frame_of(elsewhere, bad), 0)
-    assert {v.line for v in error.value.violations} == set(range(1, bad.num_rows + 1))  # type: ignore[attr-defined]
+    assert {v.line for v in error.value.violations} == set(range(1, bad.num_rows + 1))
     assert pickle.loads(pickle.dumps(sink)).write(frame_of(elsewhere, columns.table.filter(good)), 0) is not None
     check(learnt(g, "Wide"), [t for t in columns.tried if t.expected != REFUSED])
 

@@ -154,7 +154,7 @@ def test_frames_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     bad = things.selectExpr("name", "case when name = 't42' then 1000 else 1 end as i32", "i64 % 50 as i64")
     with pytest.raises(og.ValidationError) as raised:
         load(g, {"Thing": bad})
-    rules = [(v.rule, v.line) for v in raised.value.violations]  # type: ignore[attr-defined]
+    rules = [(v.rule, v.line) for v in raised.value.violations]
     assert ("range", 43) in rules
     assert len([rule for rule, _ in rules if rule == "unique"]) == 50
     assert counts(g) == {}

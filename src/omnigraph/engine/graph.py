@@ -57,7 +57,7 @@ from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.snapshot.views import Views
 from omnigraph.engine.tags import Tags
 from omnigraph.engine.upkeep.embedding import EMBED_THREADS, Embedded, embed, require_embedder
-from omnigraph.engine.upkeep.reconcile import Optimized, Reconciler, TableOutcome, optimize
+from omnigraph.engine.upkeep.reconcile import Optimized, Reconciler, TypeOutcome, optimize
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.mutate import stage
 from omnigraph.engine.write.receipt import Receipt as Receipt
@@ -516,7 +516,7 @@ class Graph:
 
     @door()
     def optimize(
-        self, branch: str = MAIN, *, progress: Callable[[TableOutcome], None] | None = None, actor: str | None = None
+        self, branch: str = MAIN, *, progress: Callable[[TypeOutcome], None] | None = None, actor: str | None = None
     ) -> Optimized:
         """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
         self._store.require_writable()

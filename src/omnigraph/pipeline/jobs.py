@@ -23,7 +23,7 @@ from omnigraph.engine.export import statistics as counting
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.parts import parts_of
 from omnigraph.engine.upkeep import embedding
-from omnigraph.engine.upkeep.reconcile import Optimized, TableOutcome
+from omnigraph.engine.upkeep.reconcile import Optimized, TypeOutcome
 from omnigraph.engine.upkeep.reconcile import optimize as optimized
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.tasks import parallelism, run_tasks
@@ -50,7 +50,7 @@ def optimize(
     branch: str = MAIN,
     *,
     types: Sequence[str] | None = None,
-    progress: Callable[[TableOutcome], None] | None = None,
+    progress: Callable[[TypeOutcome], None] | None = None,
     actor: str | None = None,
     spark: SparkSession | None = None,
 ) -> Optimized:

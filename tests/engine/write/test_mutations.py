@@ -91,7 +91,7 @@ def test_u4_an_edge_needs_both_ends(graph: og.Graph) -> None:
     error = refused(graph, og.ValidationError, "not found in Person", 'insert Knows { from: "Alice", to: "Nobody" }')
     assert isinstance(error, og.ValidationError)
     (violation,) = error.violations
-    assert (violation.rule, violation.type, violation.property, violation.value) == ("endpoint", "Knows", "to", "Nobody")  # type: ignore[attr-defined]
+    assert (violation.rule, violation.type, violation.property, violation.value) == ("endpoint", "Knows", "to", "Nobody")
 
 
 def test_u5_update(graph: og.Graph) -> None:

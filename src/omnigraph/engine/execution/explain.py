@@ -20,7 +20,7 @@ from omnigraph.model.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExplainLine:
     """One step of an explained plan."""
 
     text: str
@@ -37,7 +37,7 @@ class Explanation:
 
     query_name: str
     target: str
-    lines: tuple[Line, ...]
+    lines: tuple[ExplainLine, ...]
     analyzed: bool
     total_ms: float | None = None
 
@@ -96,20 +96,22 @@ def explained(
     total_ms: float | None,
 ) -> Explanation:
     """A plan as lines, the last step first."""
-    lines: list[Line] = []
+    lines: list[ExplainLine] = []
     depth = 0
     for text in tail_texts(plan.tail):
-        lines.append(Line(text, depth, None, result_rows if depth == 0 else None))
+        lines.append(ExplainLine(text, depth, None, result_rows if depth == 0 else None))
         depth += 1
     _steps(plan.steps, depth, estimated, trace, lines)
     return Explanation(query_name, target, tuple(lines), trace is not None, total_ms)
 
 
-def _steps(steps: tuple[st.Step, ...], depth: int, estimated: dict[int, float], trace: Trace | None, lines: list[Line]) -> None:
+def _steps(
+    steps: tuple[st.Step, ...], depth: int, estimated: dict[int, float], trace: Trace | None, lines: list[ExplainLine]
+) -> None:
     for step in reversed(steps):
         about = None if trace is None else trace.of(step)
         lines.append(
-            Line(
+            ExplainLine(
                 step.describe(),
                 depth,
                 estimated.get(id(step)),

@@ -67,6 +67,10 @@ class Reader:
         """Turns texts into vectors where a query asks for it."""
         self.prepared = PreparedQueries()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """In another process, a reader that has prepared nothing yet."""
+        return Reader, (self._clock, self._embedder)
+
     def prepare(self, view: View, source: QueryText, name: str | None) -> Prepared:
         """A query of a text, checked against the schema of a view."""
         return self.prepared.get(source, name, view.snapshot.schema, view.catalog)

@@ -188,14 +188,14 @@ class ChangeList(Sequence[Change]):
                 return
 
     @cached_property
-    def stats(self) -> Stats:
+    def stats(self) -> ChangeStats:
         """How many of what."""
         inserts, updates, deletes = (sum(delta.count(code) for _, delta in self.deltas) for code in range(3))
-        return Stats(inserts, updates, deletes, tuple(sorted({delta.type.name for _, delta in self.deltas})))
+        return ChangeStats(inserts, updates, deletes, tuple(sorted({delta.type.name for _, delta in self.deltas})))
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class ChangeStats:
     """Changes in numbers."""
 
     inserts: int

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.engine.history.changes import Change, ChangeList, Stats, shown
+from omnigraph.engine.history.changes import Change, ChangeList, ChangeStats, shown
 from omnigraph.model.printable import printable
 
 SHOWN_CHANGES = 50
@@ -38,7 +38,7 @@ class Diff:
         self._pins = pins
 
     @property
-    def stats(self) -> Stats:
+    def stats(self) -> ChangeStats:
         return self.changes.stats
 
     def __len__(self) -> int:

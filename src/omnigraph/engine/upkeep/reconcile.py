@@ -46,7 +46,7 @@ ATTEMPTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class TableOutcome:
+class TypeOutcome:
     """What became of one table."""
 
     type: str
@@ -65,7 +65,7 @@ class Optimized:
     """What was done."""
 
     branch: str
-    tables: tuple[TableOutcome, ...] = field(default=())
+    tables: tuple[TypeOutcome, ...] = field(default=())
 
     @property
     def commits(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class Optimized:
         }
 
 
-Progress = Callable[[TableOutcome], None]
+Progress = Callable[[TypeOutcome], None]
 
 
 def optimize(
@@ -109,7 +109,7 @@ def optimize(
     The work is done here, or by whoever `run` is.
     """
     store.require_writable()
-    outcomes: list[TableOutcome] = []
+    outcomes: list[TypeOutcome] = []
     for type_ in _types(catalog):
         if types is None or type_.name in types:
             outcome = _optimize_table(store, branch, type_, pack=pack, actor=actor, run=run)
@@ -126,7 +126,7 @@ def _types(catalog: Catalog) -> list[EntityType]:
 
 def _optimize_table(
     store: GraphStore, branch: str, type_: EntityType, *, pack: bool, actor: str | None, run: Run | None
-) -> TableOutcome | None:
+) -> TypeOutcome | None:
     key = table_key(type_)
     state: TableState | None = None
     for _ in range(ATTEMPTS):
@@ -146,14 +146,14 @@ def _optimize_table(
             continue
         return _outcome(type_, state, applied, commit.id)
     assert state is not None
-    return TableOutcome(type_.name, state.rows, state.fragments, state.fragments, (), None, busy=True)
+    return TypeOutcome(type_.name, state.rows, state.fragments, state.fragments, (), None, busy=True)
 
 
-def _outcome(type_: EntityType, before: TableState, applied: Applied, commit: str | None) -> TableOutcome:
+def _outcome(type_: EntityType, before: TableState, applied: Applied, commit: str | None) -> TypeOutcome:
     after = applied.state
     whole = {i.name for i in before.indexes if i.covered >= before.fragments}
     covered = tuple(i.name for i in after.indexes if i.covered >= after.fragments and i.name not in whole)
-    return TableOutcome(type_.name, after.rows, before.fragments, after.fragments, covered if commit else (), commit)
+    return TypeOutcome(type_.name, after.rows, before.fragments, after.fragments, covered if commit else (), commit)
 
 
 # ── by itself ────────────────────────────────────────────────────────────────────────────────────────────────────────────────

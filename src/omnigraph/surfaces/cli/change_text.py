@@ -15,7 +15,7 @@ from omnigraph.surfaces.cli.output import styled, use_colour
 
 if TYPE_CHECKING:
     from omnigraph.engine.history.blocks import Cause
-    from omnigraph.engine.history.changes import Change, Stats
+    from omnigraph.engine.history.changes import Change, ChangeStats
     from omnigraph.engine.history.conflicts import Conflict
     from omnigraph.engine.history.evolution import SchemaChange
 
@@ -96,7 +96,7 @@ def schema_lines(schema: SchemaChange | None) -> Iterator[str]:
         yield from (f"  {old} => {new}" for old, new in change.renamed.items())
 
 
-def stats_text(stats: Stats) -> str:
+def stats_text(stats: ChangeStats) -> str:
     """How many of what, in one line."""
     counts = {"insert": stats.inserts, "update": stats.updates, "delete": stats.deletes}
     told = [painted(f"{count:,} {op}", COLOURS[op]) for op, count in counts.items() if count]

@@ -11,8 +11,9 @@ from typing import Any, BinaryIO, Final, TextIO
 
 import click
 
-from omnigraph.errors import GraphError, LanguageError, Located, exit_code
+from omnigraph.errors import GraphError, LanguageError, exit_code
 from omnigraph.model.printable import printable
+from omnigraph.reported import Located
 from omnigraph.surfaces.cli.wording import on_the_command_line
 
 _OURS: Final = f"\x1b{secrets.token_hex(8)}"

@@ -1,0 +1,62 @@
+"""What a plan of `g.plan_schema` consists of: `from omnigraph import migration`.
+
+for step in g.plan_schema("people.pg").steps:
+    match step:
+        case migration.DropProperty(): ...
+"""
+
+from __future__ import annotations
+
+from omnigraph.catalog.migration.codes import Family, MigrationCode, Severity, Status, Tier
+from omnigraph.catalog.migration.steps import (
+    AddConstraint,
+    AddProperty,
+    AddType,
+    DropMode,
+    DropProperty,
+    DropType,
+    ExtendEnum,
+    MigrationPlan,
+    Refusal,
+    RemoveConstraint,
+    RenameProperty,
+    RenameType,
+    RequireProperty,
+    TightenCardinality,
+    UpdatePropertyMetadata,
+    UpdateTypeMetadata,
+)
+from omnigraph.catalog.shape import Check, Index, Key, Note, Range, Unique
+from omnigraph.model.types import PropertyType, Scalar
+
+__all__ = [
+    "AddConstraint",
+    "AddProperty",
+    "AddType",
+    "Check",
+    "DropMode",
+    "DropProperty",
+    "DropType",
+    "ExtendEnum",
+    "Family",
+    "Index",
+    "Key",
+    "MigrationCode",
+    "MigrationPlan",
+    "Note",
+    "PropertyType",
+    "Range",
+    "Refusal",
+    "RemoveConstraint",
+    "RenameProperty",
+    "RenameType",
+    "RequireProperty",
+    "Scalar",
+    "Severity",
+    "Status",
+    "Tier",
+    "TightenCardinality",
+    "Unique",
+    "UpdatePropertyMetadata",
+    "UpdateTypeMetadata",
+]
