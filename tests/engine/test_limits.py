@@ -14,7 +14,9 @@ import pytest
 from tests.engine import hostile_queries as hostile
 
 import omnigraph
+from omnigraph.engine.execution import budget
 from omnigraph.engine.execution.budget import Budget
+from omnigraph.engine.snapshot.edges import Edges
 from omnigraph.errors import ParseError, QueryCancelled, QueryError, ResourceLimit
 
 ROOT = Path(__file__).parent.parent.parent
@@ -77,6 +79,25 @@ def test_random_hostile_queries_stay_within_their_limits(folder: Path) -> None:
     assert not wrong, "\n".join(wrong)
     assert len(found) == 200
     assert sum(one["outcome"].startswith("ResourceLimit") for one in found) > 100  # they do explode
+
+
+@pytest.mark.parametrize(
+    "text", ["$a e $b $b e $c } return { count($c) as c }", "$a $x:e $b } return { count(distinct $b.n) as c }"]
+)
+def test_edges_that_are_read_for_the_first_time_are_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    release = threading.Event()
+    for name in ("adjacency", "edge_lists", "ends"):
+        read = getattr(Edges, name)
+        monkeypatch.setattr(Edges, name, lambda *given, read=read: (release.wait(10), read(*given))[1])
+    monkeypatch.setattr(budget, "_LONG_ROWS", 1_000)
+    graph = omnigraph.open(folder)
+    started = time.perf_counter()
+    with pytest.raises(ResourceLimit, match="it was in reading the edges of E"):
+        graph.query(hostile.read(f"match {{ $a: N {text}"), timeout=1)
+    assert time.perf_counter() - started < 8
+    release.set()
 
 
 def test_lists_and_vectors_have_no_order(folder: Path) -> None:
@@ -172,6 +193,21 @@ def test_a_long_step_is_left_behind_when_time_is_up() -> None:
     assert Budget(5).aside(lambda: 7, 1 << 20, "sorting") == 7
     with pytest.raises(ZeroDivisionError):
         Budget(5).aside(lambda: 1 // 0, 1 << 20, "sorting")
+
+
+def test_a_step_that_was_left_behind_does_not_take_the_process_down() -> None:
+    script = """
+import pyarrow as pa, pyarrow.compute as pc
+from omnigraph.engine.execution.budget import Budget
+from omnigraph.errors import ResourceLimit
+texts = pc.cast(pa.array(range(1_500_000)), pa.string())
+try:
+    Budget(0.03).aside(lambda: [pc.rank(texts) for _ in range(2)], 1 << 20, "sorting")
+except ResourceLimit:
+    print("left behind")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout) == (0, "left behind\n"), done.stderr
 
 
 @pytest.mark.parametrize(

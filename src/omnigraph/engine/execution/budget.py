@@ -106,7 +106,10 @@ class Budget:
         return max(_FEWEST_ROWS_IN_MEMORY, min(few, self.bytes // (self._share * 8 * max(1, columns))))
 
     def aside(self, work: Callable[[], T], rows: int, operator: str) -> T:
-        """Do one long step. If time is up before it ends it is left behind, to end by itself; nobody waits for it."""
+        """Do one long step. If time is up before it ends it is left behind, to end by itself; nobody waits for it.
+
+        Only the end of the process does: a thread that is stopped inside a library there takes the process down with it.
+        """
         self.check(operator)
         if rows < _LONG_ROWS or (self._deadline is None and self._cancel is None):
             return work()
@@ -119,7 +122,7 @@ class Budget:
             except BaseException as error:
                 failed.append(error)
 
-        worker = Thread(target=run, name="omnigraph-long-step", daemon=True)
+        worker = Thread(target=run, name="omnigraph-long-step")
         worker.start()
         while worker.is_alive():
             worker.join(_LOOK_SECONDS)

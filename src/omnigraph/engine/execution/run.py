@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.search import Search
@@ -15,6 +16,9 @@ from omnigraph.model.ids import Clock
 
 if TYPE_CHECKING:
     from omnigraph.engine.execution.trace import Trace
+
+
+T = TypeVar("T")
 
 
 class Traversal(Enum):
@@ -38,6 +42,17 @@ class Run:
     embedder: object | None = None
     sets: dict[tuple[int, bool], set[Any]] = field(default_factory=dict)
     """Values that `in` looks for, by the expression that lists them."""
+
+    read: set[tuple[str, ...]] = field(default_factory=set)
+    """Edges that this query has in memory."""
+
+    def reading(self, edge: str, form: str, work: Callable[[], T]) -> T:
+        """Edges in some form. Reading all of them for the first time may take long: nobody waits for it when time is up."""
+        if not self.budget.limited or (edge, form) in self.read:
+            return work()
+        found = self.budget.aside(work, self.view.edges(edge).count * 4, f"reading the edges of {edge}")
+        self.read.add((edge, form))
+        return found
 
     @cached_property
     def now_ms(self) -> int:

@@ -79,7 +79,12 @@ def stepper(run: Run, hop: st.Hop, sources: Numbers, hops: int) -> Adjacency | L
         return look_up(run, hop, sources)
     if run.trace is not None:
         run.trace.note("adjacency")
-    return run.view.edges(hop.edge).adjacency(hop.direction)
+    return adjacency_of(run, hop.edge, hop.direction)
+
+
+def adjacency_of(run: Run, edge: str, direction: HopDirection) -> Adjacency:
+    """The adjacency of an edge type."""
+    return run.reading(edge, direction.value, lambda: run.view.edges(edge).adjacency(direction))
 
 
 def look_up(run: Run, hop: st.Hop, sources: Numbers) -> Looked:
@@ -245,7 +250,7 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         return walk(sources, hop.minimum, hop.maximum, lambda nodes: _pieces(stepper(run, hop, nodes, hops=1), nodes, run))
     if run.trace is not None:
         run.trace.note("adjacency")
-    adjacency = run.view.edges(hop.edge).adjacency(hop.direction)
+    adjacency = adjacency_of(run, hop.edge, hop.direction)
     if len(sources) == 1 and sources[0] < adjacency.nodes:
         nodes = max(adjacency.nodes, len(run.view.nodes(hop.target_type).numbering))
 
@@ -343,7 +348,7 @@ def _edges_one_way(hop: st.Hop, way: HopDirection, sources: Numbers, run: Run) -
         return index[rows], edges[places], far[places]
     if run.trace is not None:
         run.trace.note("adjacency")
-    rows, found, others = known.edge_lists(way).expand(sources)
+    rows, found, others = run.reading(hop.edge, f"lists {way.value}", lambda: known.edge_lists(way)).expand(sources)
     return rows, found.astype(np.int64), others.astype(np.int64)
 
 
@@ -388,7 +393,7 @@ def _connected(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mas
     if distinct_count(targets) * 2 >= distinct_count(sources):
         return known.connects(sources, targets)
     back = {HopDirection.OUT: HopDirection.IN, HopDirection.IN: HopDirection.OUT}.get(hop.direction, hop.direction)
-    return run.view.edges(hop.edge).adjacency(back).connects(targets, sources)
+    return adjacency_of(run, hop.edge, back).connects(targets, sources)
 
 
 def _reaches(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:

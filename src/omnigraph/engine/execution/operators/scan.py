@@ -179,7 +179,7 @@ def _id(step: st.Lookup, nodes: Nodes, run: Run) -> str | None:
 def scan_edges(step: st.EdgeScan, frames: Iterator[Frame], run: Run) -> Iterator[Frame]:
     """Every edge with its ends."""
     edges = run.view.edges(step.hop.edge)
-    ends = edges.ends()
+    ends = run.reading(step.hop.edge, "ends", edges.ends)
     near, far = (ends.sources, ends.targets)
     if step.hop.direction is lg.HopDirection.IN:
         near, far = far, near

@@ -20,7 +20,7 @@ from omnigraph.engine.arrays.numbering import Numbers, each_once
 from omnigraph.engine.execution.evaluate import Scope, holds
 from omnigraph.engine.execution.frame import Frame
 from omnigraph.engine.execution.operators import counts
-from omnigraph.engine.execution.operators.expand import Looked, stepper
+from omnigraph.engine.execution.operators.expand import Looked, adjacency_of, stepper
 from omnigraph.engine.execution.run import Run, Traversal
 from omnigraph.engine.planning import cost
 from omnigraph.engine.planning import steps as st
@@ -71,7 +71,7 @@ def _of_all(walks: tuple[st.Walk, ...], run: Run, bindings: dict[str, Binding]) 
     """Walks from every node."""
     totals: Array | None = None
     for walk in reversed(walks):
-        adjacency = run.view.edges(walk.hop.edge).adjacency(walk.hop.direction)
+        adjacency = adjacency_of(run, walk.hop.edge, walk.hop.direction)
         run.budget.check(_WHAT)
         top = int(adjacency.neighbours.max()) + 1 if len(adjacency.neighbours) else 0
         run.budget.hold((top + 2 * adjacency.nodes + 3 * min(_EDGES_AT_ONCE, len(adjacency.neighbours))) * 8, _WHAT)
