@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 import pytest
 from tests import children
 from tests.storage.crashing import scratch_folder
+from tests.storage.s3 import server
 
 import omnigraph as og
 from omnigraph.errors import ReadSetChanged
@@ -42,8 +43,8 @@ def graph() -> Iterator[og.Graph]:
         yield g
 
 
-def _insert(test: Connection, path: str) -> None:
-    g, made = og.open(path), 0
+def _insert(test: Connection, path: str, options: dict[str, str]) -> None:
+    g, made = og.open(path, storage_options=options), 0
     longest = 0.0
     test.send("ready")
     while not test.poll():
@@ -64,7 +65,7 @@ def inserting(graph: og.Graph) -> Iterator[list[tuple[int, float]]]:
     """Another process that inserts all the time; in the end what it did: how many, and how long the slowest took."""
     done: list[tuple[int, float]] = []
     ours, theirs = children.CONTEXT.Pipe()
-    child = children.started(_insert, theirs, graph._store.place.uri)
+    child = children.started(_insert, theirs, graph._store.place.uri, dict(graph._store.place.options))
     theirs.close()
     try:
         assert [ours.recv(), ours.recv()] == ["ready", "under way"]
@@ -176,3 +177,18 @@ def test_a_turn_nobody_uses_is_given_back(graph: og.Graph, monkeypatch: pytest.M
     while manifest.load().head.reserved is not None:
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_processes_reserve_a_branch_on_an_object_store_as_well() -> None:
+    with server() as s3:
+        g = og.init(s3.place().uri, SCHEMA, storage_options=s3.options)
+        g.load([{"type": "Person", "data": {"name": f"p{n}", "age": n % 3}} for n in range(30)])
+        with inserting(g) as done:
+            begun = time.monotonic()
+            for age in (1, 1):
+                repeated(lambda age=age: g.mutate(UPDATE, {"age": age}))  # type: ignore[misc]
+            seconds = time.monotonic() - begun
+        assert seconds < 60
+        assert g.query(FULL).rows == [{"n": 30 + done[0][0]}], "what was acknowledged is there"
+        assert g.verify(deep=True).problems == ()
