@@ -10,7 +10,7 @@ import pytest
 from tests.storage.graphs import PEOPLE, new_graph, rows
 
 from omnigraph.errors import AlreadyExists
-from omnigraph.storage import graph_store
+from omnigraph.storage.commits import logical
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.graph_store import GraphStore
@@ -25,7 +25,7 @@ def write(store: GraphStore, mark: str | None, base: str | None = None, branch: 
 
 
 def test_the_youngest_commit_with_a_mark_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_store, "MARKED_RUN", 3)
+    monkeypatch.setattr(logical, "LONG_RUN", 3)
     store = new_graph(tmp_path)
     first = write(store, "a/0")
     write(store, "b/0")

@@ -30,7 +30,7 @@ from omnigraph.errors import (
     ReadSetChanged,
     UsageError,
 )
-from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.lineage import OpClass, merge_base
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.tables.changes import NO_ROWS, Append, Delete, Overwrite
@@ -117,7 +117,7 @@ def test_branches_are_independent_and_share_the_past(tmp_path: Path) -> None:
     assert content(store, "agent/7") == {"a": 1, "b": 2}
     assert content(store, "deep") == {"a": 1, "b": 2, "d": 4}
     assert [c.operation for c in store.commits("deep")] == ["insert", "insert", "insert", "init"]
-    assert store.merge_base(store.snapshot("deep").commit, store.snapshot("main").commit) == first.id
+    assert merge_base(store.snapshot("deep").commit, store.snapshot("main").commit, lambda c: store.commit(c).parents) == first.id
     assert store.branches() == ["agent/7", "deep", "main"]
 
 

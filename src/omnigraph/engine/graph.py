@@ -110,8 +110,8 @@ class Graph:
         self._workspace = Workspace(store, memory, save_from, partial(_seen_again, reopen))
         self._views = Views(self._workspace, catalog_of)
         self._reader = Reader(store.clock, embedder)
-        self._inspection = Inspection(self._workspace, self._reader)
         self._past = Past(self._workspace, self._views)
+        self._inspection = Inspection(self._workspace, self._reader, self._past)
         self.branches = Branches(store)
         self.tags = Tags(store)
 
@@ -255,14 +255,17 @@ class Graph:
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @door()
-    def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
-        """Commits of a branch, newest first."""
-        return self._store.commits(branch, limit)
+    def commits(self, branch: str = MAIN, limit: int | None = None, *, maintenance: bool = False) -> list[Commit]:
+        """Commits of a branch, newest first; with `maintenance` also those that only changed how the graph is stored."""
+        return self._past.commits(branch, limit, maintenance=maintenance)
 
     @door()
-    def commit(self, commit: State) -> Commit:
-        """A commit by id, or the one that a branch or tag names."""
-        return self._inspection.commit(name_of(commit))
+    def commit(self, commit: State, *, maintenance: bool = False) -> Commit:
+        """A commit by id, or the one that a branch or tag names.
+
+        Maintenance lays out the commit before it anew, and by its id that one is meant; unless `maintenance` asks for itself.
+        """
+        return self._inspection.commit(name_of(commit), maintenance=maintenance)
 
     @door()
     def diff(self, before: State, after: State, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Diff:
@@ -381,13 +384,13 @@ class Graph:
         prepared = self._reader.prepare(view, source, name)
         if not isinstance(prepared.query, lg.MutationQuery):
             raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
-        if if_commit is not None and if_commit != view.snapshot.commit:
-            now = view.snapshot.commit
+        now = view.snapshot.commit
+        if if_commit not in (None, now, view.snapshot.layout) and not self._past.is_layout(if_commit, now):
             raise PreconditionFailed(f"branch `{branch}` is at {now}, not at {if_commit}", expected=if_commit, actual=now)
         run = self._reader.run(view, prepared, params)
         external = External.of(self.external_blobs, self._store.place.options, copies=True)
         outcome = stage(prepared.query, run, self._store.ids, external)
-        intent = Intent("mutate", actor, message, if_commit, strict=outcome.searched)
+        intent = Intent("mutate", actor, message, None if if_commit is None else now, strict=outcome.searched)
         commit_ = commit(self._workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
         recorded = None if commit_ is None else commit_.actor

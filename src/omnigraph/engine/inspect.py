@@ -13,6 +13,7 @@ from omnigraph.engine.arrays.blob_cells import plain_cell
 from omnigraph.engine.execution.reader import Reader
 from omnigraph.engine.export.subgraph import Matched, Subgraph
 from omnigraph.engine.history.changes import KINDS
+from omnigraph.engine.history.past import Past
 from omnigraph.engine.planning.prepared import Prepared, QueryText
 from omnigraph.engine.snapshot.memory import MemoryUse
 from omnigraph.engine.snapshot.saved import SavedUse
@@ -21,7 +22,6 @@ from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
 from omnigraph.storage.commits.lineage import Commit
-from omnigraph.storage.commits.name_rules import reads_like_id
 from omnigraph.storage.tables.rows import images
 
 if TYPE_CHECKING:
@@ -179,10 +179,10 @@ class Stats:
 class Inspection:
     """Looks at one open graph from outside."""
 
-    def __init__(self, workspace: Workspace, reader: Reader) -> None:
+    def __init__(self, workspace: Workspace, reader: Reader, past: Past) -> None:
         self._workspace = workspace
-        self._store = workspace.store
         self._reader = reader
+        self._past = past
 
     def stats(self, view: View) -> Stats:
         """How many of what there is, what is indexed, and how memory is used."""
@@ -201,10 +201,10 @@ class Inspection:
         matched = Matched.of(self._reader.prepare(view, source, name).query, limit)
         return matched.subgraph(view, self._reader.answer_prepared(view, Prepared(matched.query, view.catalog), params))
 
-    def commit(self, commit: str) -> Commit:
+    def commit(self, commit: str, *, maintenance: bool = False) -> Commit:
         """A commit by id, or the one that a branch or tag names."""
         try:
-            return self._store.commit(commit) if reads_like_id(commit) else self._store.resolve(commit)[1]
+            return self._past.commit(commit, maintenance=maintenance)
         except (HistoryReclaimed, NotFound):
             raise NotFound(f"commit '{commit}' not found", hint="The commits of a branch are listed newest first.") from None
 

@@ -96,7 +96,7 @@ class OnSpark:
         return found
 
     def _network(self, asked: Asked) -> _Network:
-        key = (asked.view.snapshot.commit, asked.scope)
+        key = (asked.view.snapshot.layout, asked.scope)
         if self._last is None or self._last[0] != key:
             self._last = (key, _network(self._graph, self._spark, asked))
         return self._last[1]
@@ -141,7 +141,7 @@ class _Network:
 
 
 def _network(graph: Graph, spark: SparkSession, asked: Asked) -> _Network:
-    commit, catalog = asked.view.snapshot.commit, asked.view.catalog
+    commit, catalog = asked.view.snapshot.layout, asked.view.catalog
     parts = [
         table(graph, name, at=commit, columns=["id"], spark=spark).select(F.lit(name).alias("type"), "id")
         for name in asked.scope.nodes

@@ -174,7 +174,7 @@ def _read(followed: Followed, partition: InputPartition) -> Iterator[pa.RecordBa
     schema = arrow_schema(SCHEMA)
     graph = followed.graph()
     for id_, chosen in partition.value:
-        commit = parts_of(graph).past.log.get(id_)
+        commit = parts_of(graph).past.log.shown(parts_of(graph).past.log.get(id_))
         changes = parts_of(graph).past.changes_of(id_, chosen)
         for at in range(0, len(changes), BATCH_ROWS):
             rows = [_row(commit, change) for change in changes.between(at, min(at + BATCH_ROWS, len(changes)))]

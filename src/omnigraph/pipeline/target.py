@@ -104,7 +104,7 @@ def writer(store: GraphStore, view: View, branch: str, type_: EntityType, mode: 
     return Writer(
         place.uri,
         dict(place.options),
-        view.snapshot.commit,
+        view.snapshot.layout,
         branch,
         type_,
         Work.of(place, view, lossy=lossy is not None),

@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
+from itertools import islice
 from threading import Lock
 from urllib.parse import unquote
 
@@ -31,8 +33,9 @@ from omnigraph.errors import (
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.commits.deleted_tags import DeletedTag, put_deleted
 from omnigraph.storage.commits.leases import Held, give_back, holding, lasting
-from omnigraph.storage.commits.lineage import Commit, OpClass, TableChange, merge_base
+from omnigraph.storage.commits.lineage import Commit, Logical, OpClass, TableChange
 from omnigraph.storage.commits.locate import find, require_unused
+from omnigraph.storage.commits.logical import LogicalCommits
 from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, SchemaDocument
 from omnigraph.storage.commits.name_rules import (
     GIVE_WAY_SECONDS,
@@ -51,7 +54,7 @@ from omnigraph.storage.commits.name_rules import (
 from omnigraph.storage.commits.plan import PublishPlan
 from omnigraph.storage.commits.publisher import Publisher, Revalidate
 from omnigraph.storage.commits.reclaim_fence import require_kept
-from omnigraph.storage.commits.reclaimed_commits import ledger, reclaimed
+from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.storage.commits.refs import Ref as Ref
 from omnigraph.storage.commits.refs import Tag as Tag
 from omnigraph.storage.commits.snapshots import NewTable as NewTable
@@ -64,8 +67,6 @@ from omnigraph.storage.tables.changes import TableState
 from omnigraph.storage.tables.table import Tables
 
 MAIN = "main"
-MARKED_RUN = 1_024
-"""Commits read at a time when a mark is looked for."""
 
 
 class GraphStore:
@@ -81,6 +82,7 @@ class GraphStore:
         self._manifests: dict[str, Manifest] = {}
         self._publishers: dict[str, Publisher] = {}
         self._refs: dict[str, Ref] = {}
+        self.history = LogicalCommits(place, self._manifest)
         self._lock = Lock()
 
     @classmethod
@@ -104,11 +106,12 @@ class GraphStore:
         states = [store.tables.create(t.table, t.location, t.schema) for t in tables]
         created_at = store._now()
         changes = tuple(TableChange(s.table, None, s, files=store.tables.files_of_new(s)) for s in states)
+        first = Logical(store._ids.next(), 0)
         commit = Commit(
-            store._ids.next(), 0, None, None, MAIN, actor, created_at, OpClass.LOGICAL, "init", None, schema.id, changes
+            first.id, 0, None, None, MAIN, actor, created_at, OpClass.LOGICAL, "init", None, schema.id, changes, None, first
         )
         incarnation = store._ids.next()
-        store._manifest(incarnation).create(Head(commit.id, 0, schema.id), states, schema, [commit])
+        store._manifest(incarnation).create(Head(commit.id, 0, schema.id, logical=first), states, schema, [commit])
         ref = Ref(MAIN, incarnation, created_by=actor, created_at=created_at)
         place.put_new(ref_path(MAIN), encoded(ref, ref_path(MAIN)))
         return store
@@ -202,7 +205,7 @@ class GraphStore:
         if is_head:
             self._still_a_head(parent, state, (ref_path(name), said))
         else:
-            self._still_free(parent, state.head.commit, state.head.seq, (ref_path(name), said))
+            self._still_free(parent, state.head.commit, [state.head.seq], (ref_path(name), said))
         with self._lock:
             self._refs[name] = ref
         return ref
@@ -247,23 +250,23 @@ class GraphStore:
         if is_head:
             state = self._state(at)  # first: it finds out when the name was given to a new incarnation
             return self.ref(at), state
-        owner, commit = self.resolve(at)
-        self._still_there(owner, commit.id, commit.seq)
+        owner, commit = self.history.laid_out(*self.resolve(at))
         manifest = self._manifest(owner.incarnation)
         tables = manifest.tables_at(commit)
         state = manifest.load()
-        return owner, ManifestState(state.version, state.tail, Head(commit.id, commit.seq, commit.schema), tables)
+        head = Head(commit.id, commit.seq, commit.schema, logical=commit.logical)
+        return owner, ManifestState(state.version, state.tail, head, tables)
 
-    def _still_there(self, owner: Ref, commit: str, seq: int) -> None:
-        """Refuse a commit that was reclaimed. Who comes to need it asks again (`_still_free`)."""
-        if reclaimed(self.place).lacks(owner, seq):
-            raise HistoryReclaimed(f"commit {commit} was reclaimed")
+    def _still_free(self, owner: Ref, commit: str, numbers: Sequence[int], undo: tuple[str, bytes] | None = None) -> None:
+        """Refuse a commit that was reclaimed or is about to be, with all of its layouts.
 
-    def _still_free(self, owner: Ref, commit: str, seq: int, undo: tuple[str, bytes] | None = None) -> None:
-        """Refuse a commit that was reclaimed or is about to be. Asked *after* a name for it was put, which is then undone."""
+        Asked *after* a name for it was put, which is then undone.
+        """
         found = ledger(self.place)
-        gone = found.settled.lacks(owner, seq) or not all(self._manifest(r.incarnation).is_stored() for r in owner.ancestry())
-        if not gone and not found.feared.lacks(owner, seq):
+        gone = all(found.settled.lacks(owner, seq) for seq in numbers) or not all(
+            self._manifest(r.incarnation).is_stored() for r in owner.ancestry()
+        )
+        if not gone and not all(found.feared.lacks(owner, seq) for seq in numbers):
             return
         if undo is not None:
             self.place.remove(*undo)
@@ -282,7 +285,7 @@ class GraphStore:
                 return
         except NotFound:
             pass
-        self._still_free(owner, copied.head.commit, copied.head.seq, undo)
+        self._still_free(owner, copied.head.commit, [copied.head.seq], undo)
         try:
             require_kept(self.place, self.tables, [(None, state) for state in copied.tables.values()])
         except StalledWrite:
@@ -318,8 +321,8 @@ class GraphStore:
         check_name(name, "tag")
         if self.is_branch(name):
             raise taken(name, "branch")
-        owner, found = self.resolve(commit)
-        self._still_there(owner, found.id, found.seq)
+        owner, found = self.history.logical_commit(*self.resolve(commit))
+        self.history.laid_out(owner, found)
         tag = Tag(name, found.id, owner, actor, self._now())
         path, said = tag_path(name), encoded(tag, tag_path(name))
         try:
@@ -329,7 +332,7 @@ class GraphStore:
         if self.is_branch(name):
             self.place.remove(path, said)
             raise taken(name, "branch")
-        self._still_free(owner, found.id, found.seq, (path, said))
+        self._still_free(owner, found.id, self.history.layouts(owner, found), (path, said))
         return tag
 
     def tags(self) -> list[Tag]:
@@ -362,13 +365,20 @@ class GraphStore:
     def snapshot(self, branch: str = MAIN) -> Snapshot:
         """The newest state of a branch."""
         state = self._state(branch)
-        return Snapshot(branch, state.head.commit, state.head.schema, state.tables)
+        head = state.head
+        commit = head.logical.id if head.logical is not None else self.history.logical_id(self.ref(branch), head)
+        return Snapshot(branch, commit, head.schema, state.tables, head.commit)
 
     def snapshot_at(self, name: str) -> Snapshot:
         """The graph as a commit left it, whatever happened since. What a name means, `resolve` says."""
-        owner, found = self.resolve(name)
-        self._still_there(owner, found.id, found.seq)
-        return Snapshot(found.branch, found.id, found.schema, self._manifest(owner.incarnation).tables_at(found))
+        return self.opened(*self.resolve(name))
+
+    def opened(self, owner: Ref, commit: Commit) -> Snapshot:
+        """The graph as a commit of a manifest left it: in that layout if it is maintenance, else in the newest there is."""
+        _, logical = self.history.logical_commit(owner, commit)
+        owner, layout = self.history.laid_out(owner, commit)
+        tables = self._manifest(owner.incarnation).tables_at(layout)
+        return Snapshot(logical.branch, logical.id, layout.schema, tables, layout.id)
 
     def resolve(self, name: str) -> tuple[Ref, Commit]:
         """What a name means, wherever one is given: the commit of that id, else the newest of that branch, else that of the tag.
@@ -391,13 +401,13 @@ class GraphStore:
     def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
         if self.is_branch(name):
             head = self._state(name).head.commit
-            owner, found = self._find(self.ref(name), head)
+            owner, found = self.history.find(self.ref(name), head)
         else:
             tag = self._tag(name)
             if tag is None:
                 return None
             head = tag.commit
-            owner, found = self._find(tag.owner, head)
+            owner, found = self.history.find(tag.owner, head)
         if found is None:
             raise HistoryReclaimed(f"commit {head}, which `{name}` names, was reclaimed")
         return owner, found
@@ -413,40 +423,17 @@ class GraphStore:
             return found
 
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
-        """Commits of a branch along its first parents, youngest first, back through the branches it came from."""
-        self._state(branch)  # finds out when the name was given to a new incarnation
-        found: list[Commit] = []
-        ref: Ref | None = self.ref(branch)
-        before: int | None = None
-        while ref is not None and (limit is None or len(found) < limit):
-            manifest = self._manifest(ref.incarnation)
-            found += manifest.history(before=before, limit=None if limit is None else limit - len(found))
-            if ref.fork_commit is None or ref.origin is None:
-                break
-            before = self._fork_seq(ref) + 1
-            ref = ref.origin
-        return found
+        """Commits of a branch along its first parents, maintenance too, youngest first, back to where the graph began."""
+        return list(islice(self.line(branch, limit), limit))
+
+    def line(self, branch: str, run: int | None = None) -> Iterator[Commit]:
+        """The same, one after the other; read so many at a time."""
+        state = self._state(branch)  # finds out when the name was given to a new incarnation
+        return self.history.line(self.ref(branch), state.head.seq, run)
 
     def marked(self, branch: str, begins: str) -> Commit | None:
         """The youngest commit of a branch whose mark begins with a text. Read in runs, and no further back than needed."""
-        self._state(branch)
-        ref: Ref | None = self.ref(branch)
-        before: int | None = None
-        while ref is not None:
-            while run := self._manifest(ref.incarnation).history(before=before, limit=MARKED_RUN):
-                for commit in run:
-                    if commit.mark is not None and commit.mark.startswith(begins):
-                        return commit
-                before = run[-1].seq
-            if ref.fork_commit is None or ref.origin is None:
-                return None
-            before = self._fork_seq(ref) + 1
-            ref = ref.origin
-        return None
-
-    def merge_base(self, first: str, second: str) -> str | None:
-        """The commit where two commits parted."""
-        return merge_base(first, second, lambda c: self.commit(c).parents)
+        return next((c for c in self.line(branch) if c.mark is not None and c.mark.startswith(begins)), None)
 
     def schema_document(self, ref: Ref, schema: str) -> SchemaDocument:
         """A schema by id, from the manifest that holds it or those it came from."""
@@ -515,21 +502,6 @@ class GraphStore:
                     del self._refs[ref.branch]
         return bool(old)
 
-    def _find(self, ref: Ref, commit: str, *, carried: bool = False) -> tuple[Ref, Commit | None]:
-        for current in ref.ancestry():
-            found = self._manifest(current.incarnation).find(commit, carried=carried)
-            if found is not None:
-                return current, found
-        return ref, None
-
-    def _fork_seq(self, ref: Ref) -> int:
-        assert ref.origin is not None
-        assert ref.fork_commit is not None
-        _, found = self._find(ref.origin, ref.fork_commit)
-        if found is None:
-            raise HistoryReclaimed(f"commit {ref.fork_commit}, where branch `{ref.branch}` began, was reclaimed")
-        return found.seq
-
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def publish(self, branch: str, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
@@ -544,10 +516,10 @@ class GraphStore:
         Hand it to the plan. What must be held is a commit whose pins are published again (a revert).
         """
         self.require_writable()
-        owner, found = (None, None) if commit is None else self.locate(commit)
+        owner, found = (None, None) if commit is None else self.history.logical_commit(*self.locate(commit))
         with holding(self.place, self._ids.next(), owner, None if found is None else found.id) as held:
             if owner is not None and found is not None:
-                self._still_free(owner, found.id, found.seq)
+                self._still_free(owner, found.id, self.history.layouts(owner, found))
             yield held
 
     def lease_for(self, time: timedelta) -> Held:
@@ -573,7 +545,7 @@ class GraphStore:
             found = self._publishers.get(ref.incarnation)
             if found is None:
                 manifest = self._manifests.setdefault(ref.incarnation, Manifest(self.place, ref.incarnation, self._session))
-                found = Publisher(ref.branch, manifest, self.tables, self._ids, self._clock)
+                found = Publisher(ref.branch, manifest, self.tables, self._ids, self._clock, partial(self.history.logical, ref))
                 self._publishers[ref.incarnation] = found
             return found
 

@@ -127,7 +127,7 @@ def test_what_was_undone_already_is_nothing_to_do(graph: og.Graph) -> None:
 
 def test_maintenance_and_the_first_commit(graph: og.Graph) -> None:
     optimize(graph._store, "main", graph.view().catalog)
-    assert graph.revert(graph.commits(limit=1)[0].id).outcome == "nothing_to_revert"
+    assert graph.revert(graph.commits(limit=1, maintenance=True)[0].id).outcome == "nothing_to_revert"
     with pytest.raises(og.ParentlessCommit):
         graph.revert(graph.commits()[-1].id)
     with pytest.raises(og.NotFound):

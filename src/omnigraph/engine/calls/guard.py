@@ -77,6 +77,7 @@ CHECKS: Final[dict[str, a.Check]] = {
     "kinds": a.names,
     "limit": a.whole(),
     "lossy": a.one_of("round"),
+    "maintenance": a.flag,
     "master": a.text,
     "max_bad": a.either("a number of records, or a share of them", a.whole(), a.real()),
     "max_bytes": a.whole(),

@@ -1,13 +1,14 @@
 """What one commit changed: a block, the commit against its first parent.
 
-A merge therefore tells what entered its branch. Maintenance commits, and commits that wrote equal values again, are empty blocks.
+A merge therefore tells what entered its branch. Commits that wrote equal values again are empty blocks; so is maintenance, if
+somebody asks for it by its id.
 The first commit of a graph has no parent, and is refused with an error of its own. A commit that changed the schema says so in
 its block, and rows are compared by the identity of types and properties (`omnigraph.engine.history.evolution`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +18,9 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.deltas import Deltas, Type, types_of
 from omnigraph.engine.history.evolution import SchemaChange, incomparable
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ParentlessCommit, SchemaBoundary
-from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed
+from omnigraph.storage.tables.changes import TableState
 
 
 @dataclass(frozen=True)
@@ -90,27 +92,34 @@ class Blocks:
         catalog = catalog_of(commit)
         if commit.parent is None:
             raise ParentlessCommit(f"commit {commit.id} is the first of its graph and has no parent", commit=commit.id)
-        if commit.op_class is OpClass.MAINTENANCE or not commit.changes:
+        if commit.is_maintenance or not commit.changes:
             return ChangeList((), catalog.ir.domain)
         after = types_of(catalog)
         parent = self._log.get(commit.parent)
         before = after if parent.schema == commit.schema else types_of(catalog_of(parent))
-        if self._is_gone(commit.id, gone) or self._is_gone(commit.parent, gone):
-            raise gap(commit)
         found = []
         try:
-            for change in commit.changes:
-                old, new = before.get(change.table), after.get(change.table)
+            for table, first, second in self._ends(commit, commit.parent, gone):
+                old, new = before.get(table), after.get(table)
                 if not any(type_ is not None and chosen.wants(type_) for type_ in (old, new)):
                     continue
                 if old is not new:
                     _require_comparable(commit, old, new)
-                delta = self._deltas.of_pins(old, change.before, new, change.after)
+                delta = self._deltas.of_pins(old, first, new, second)
                 if delta is not None:
                     found.append(chosen.applied(delta))
         except HistoryReclaimed:
             raise gap(commit) from None
         return ChangeList(found, catalog.ir.domain)
+
+    def _ends(self, commit: Commit, parent: str, gone: Reclaimed) -> Iterator[tuple[str, TableState | None, TableState | None]]:
+        """What a commit touched, before and after. Where those layouts were reclaimed, others say the same."""
+        reopened = self._is_gone(commit.id, gone) or self._is_gone(parent, gone)
+        if not reopened:
+            yield from ((change.table, change.before, change.after) for change in commit.changes)
+            return
+        first, second = self._log.snapshot(parent).tables, self._log.snapshot(commit.id).tables
+        yield from ((change.table, first.get(change.table), second.get(change.table)) for change in commit.changes)
 
     def schema(self, commit: Commit, catalog_of: CatalogOf, chosen: Filter) -> SchemaChange | None:
         """What a commit did to the schema; None: nothing."""

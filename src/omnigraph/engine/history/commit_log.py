@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from omnigraph.errors import HistoryReclaimed, NotFound
-from omnigraph.storage.commits.lineage import Commit, DamagedCommit
-from omnigraph.storage.commits.reclaimed_commits import reclaimed
+from omnigraph.errors import GraphError, HistoryReclaimed, NotFound
+from omnigraph.storage.commits.lineage import Commit, DamagedCommit, Logical
 from omnigraph.storage.commits.refs import Ref
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 
@@ -52,6 +51,42 @@ class CommitLog:
         """The parents of a commit, first parent first."""
         return self.get(commit).parents
 
+    # ── as people see it ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def logical(self, commit: str) -> Commit:
+        """The logical commit that a commit is, or lays out."""
+        found = self.get(commit)
+        while found.is_maintenance and found.logical is None and found.parent is not None:
+            found = self.get(found.parent)
+        return self.get(found.logical.id) if found.is_maintenance and found.logical is not None else found
+
+    def logical_parents(self, commit: str) -> tuple[str, ...]:
+        """The parents of a logical commit among logical ones, first parent first."""
+        return tuple(self.logical(parent).id for parent in self.get(commit).parents)
+
+    def shown(self, commit: Commit, *, maintenance: bool = False) -> Commit:
+        """A commit with the number and the parents that it has among logical ones; among all of them, if that is asked for."""
+        if isinstance(commit, DamagedCommit):
+            return commit
+        shown = replace(commit, logical=self._place(commit)).shown()
+        return replace(shown, parent=commit.parent, merged_parent=commit.merged_parent) if maintenance else shown
+
+    def _place(self, commit: Commit) -> Logical:
+        if commit.logical is not None:
+            return commit.logical
+        home = self.home(commit.id)  # None: brought along by a merge, and its line is in no manifest
+        place = Logical(commit.id, commit.seq) if home is None else self._store.history.logical(home, commit)
+        parents = [None if parent is None else self._logical_id(parent) for parent in (commit.parent, commit.merged_parent)]
+        return replace(place, parent=parents[0], merged_parent=parents[1])
+
+    def _logical_id(self, commit: str) -> str:
+        try:
+            return self.logical(commit).id
+        except GraphError:  # its branch is gone, or cannot be read; the id is what is known
+            return commit
+
+    # ── along first parents ──────────────────────────────────────────────────────────────────────────────────────────────────
+
     def home(self, commit: str) -> Ref | None:
         """The branch in whose manifest a commit was found; None: it was found among those a merge brought along."""
         self.get(commit)
@@ -80,6 +115,15 @@ class CommitLog:
             if last <= number:
                 break
         return found[::-1]
+
+    def logical_after(self, ref: Ref, number: int, last: int, most: int | None = None) -> list[Commit]:
+        """The same without maintenance, and at most so many."""
+        found: list[Commit] = []
+        while number < last and (most is None or len(found) < most):
+            until = last if most is None else min(last, number + most - len(found))
+            found += [c for c in self.after(ref, number, until) if not c.is_maintenance]
+            number = until
+        return found
 
     def on_branch(self, ref: Ref, number: int) -> dict[str, int]:
         """Per manifest that holds first parents of a branch, the number of the last one in it; the branch is at `number`."""
@@ -116,17 +160,17 @@ class CommitLog:
                 tables.pop(change.table, None)
             else:
                 tables[change.table] = change.after
-        return replace(start, commit=commit, schema=carried[0].schema, tables=tables) if carried else start
+        if not carried:
+            return start
+        shown = self.logical(commit)
+        return Snapshot(shown.branch, shown.id, carried[0].schema, tables, commit)
 
     def _opened(self, commit: Commit) -> Snapshot:
         home = self._homes.get(commit.id)
         if home is None:
             return self._store.snapshot_at(commit.id)
-        gone = reclaimed(self._store.place)
-        if gone.holds(home.incarnation, commit.seq) or home.incarnation in gone.manifests:
-            raise HistoryReclaimed(f"commit {commit.id} was reclaimed")
         try:
-            return Snapshot(commit.branch, commit.id, commit.schema, self._store.manifest(home).tables_at(commit))
+            return self._store.opened(home, commit)
         except NotFound:  # the branch is gone, and its manifest too
             return self._store.snapshot_at(commit.id)
 

@@ -102,8 +102,8 @@ class Deltas:
         old, new = types_of(before.catalog), types_of(after.catalog)
         known = self._known_before(before, after) if shown is None else {}
         for key in sorted(old.keys() | new.keys() if keys is None else keys):
-            first = _End(before.snapshot.commit, before.snapshot.schema, old.get(key), before.snapshot.tables.get(key))
-            second = _End(after.snapshot.commit, after.snapshot.schema, new.get(key), after.snapshot.tables.get(key))
+            first = _End(before.snapshot.layout, before.snapshot.schema, old.get(key), before.snapshot.tables.get(key))
+            second = _End(after.snapshot.layout, after.snapshot.schema, new.get(key), after.snapshot.tables.get(key))
             dropped = frozenset[str]()
             if key in known and first.type is not None and second.type is not None:
                 dropped = _dropped(known[key], first.type, second.type)
@@ -128,25 +128,25 @@ class Deltas:
     def parted(self, old: View, new: View) -> int | None:
         """The first identity that was not given when two states parted; None where identities mean the same in both."""
         schemas = {view.snapshot.schema for view in (old, new)}
-        base = None if len(schemas) == 1 else merge_base(old.snapshot.commit, new.snapshot.commit, self._log.parents)
+        base = None if len(schemas) == 1 else merge_base(old.snapshot.commit, new.snapshot.commit, self._log.logical_parents)
         if base is None:
             return None
         commit = self._log.get(base)
         if commit.schema in schemas:
             return None
-        return self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {})).ir.next_id
+        return self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {}, commit.id)).ir.next_id
 
     def _known_before(self, before: View, after: View) -> dict[str, Type]:
         """The types of the state that two states have in common, by the keys of their tables; none if the first is that state."""
         if before.snapshot.schema == after.snapshot.schema:
             return {}
-        base = merge_base(before.snapshot.commit, after.snapshot.commit, self._log.parents)
+        base = merge_base(before.snapshot.commit, after.snapshot.commit, self._log.logical_parents)
         if base is None or base == before.snapshot.commit:
             return {}
         if base == after.snapshot.commit:
             return types_of(after.catalog)
         commit = self._log.get(base)
-        return types_of(self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {})))
+        return types_of(self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {}, commit.id)))
 
     def _between(
         self, key: str, first: _End, second: _End, shown: Type | None, dropped: frozenset[str] = frozenset()

@@ -95,11 +95,16 @@ class ChangePage:
 
 @dataclass(frozen=True)
 class Line:
-    """A branch as a feed reads it: this incarnation, up to the commit it was at."""
+    """A branch as a feed reads it: this incarnation, up to the commit it was at. Maintenance is not part of it.
+
+    Numbers here, and in cursors, are those of all commits: by them the next one is found without a walk.
+    """
 
     ref: Ref
     head: str
     number: int
+    newest: int
+    """The number of the newest commit, which may be maintenance: cursors that stand on such ones were given out once."""
     domain: str
     """What tells this graph from others."""
     catalog_of: CatalogOf
@@ -130,7 +135,7 @@ class Feed:
         if token.kind == "commit":
             raise rejected("it is a page token of a single commit")
         require(token, graph=line.domain, chosen=chosen, incarnation=line.ref.incarnation)
-        if token.number > line.number:
+        if token.number > line.newest:
             raise rejected("it is ahead of the branch")
         if chosen.types and not token.types:  # of a version that did not note them down
             there = line.catalog_of(self._log.get(token.commit))
@@ -139,13 +144,13 @@ class Feed:
 
     def _after(self, line: Line, commit: str, chosen: Filter) -> Token:
         try:
-            number = self._log.get(commit).seq
-            found = self._log.after(line.ref, number - 1, number) if number <= line.number else []
+            given = self._log.logical(commit)
+            found = self._log.after(line.ref, given.seq - 1, given.seq) if given.seq <= line.number else []
         except HistoryReclaimed:
             raise rejected(f"there is no commit {commit}") from None
-        if not found or found[0].id != commit:
+        if not found or found[0].id != given.id:
             raise rejected(f"commit {commit} is not on branch `{line.ref.branch}`")
-        return self._first(line, chosen, commit, number)
+        return self._first(line, chosen, given.id, given.seq)
 
     def _first(self, line: Line, chosen: Filter, commit: str, number: int) -> Token:
         """A cursor that no other one led to: names of types are those of its commit, or of the branch as it is now."""
@@ -162,15 +167,19 @@ class Feed:
         if last <= start.number:
             return start
         if chosen.types:
-            commit, chosen = self.commits(line, start, chosen, last)[-1]
-            return self._cursor(line, chosen.following((), line.catalog_of(commit)), commit.id, last)
-        return self._cursor(line, chosen, self._log.after(line.ref, last - 1, last)[-1].id, last)
+            behind = self.commits(line, start, chosen, last)
+            if not behind:
+                return start
+            commit, chosen = behind[-1]
+            return self._cursor(line, chosen.following((), line.catalog_of(commit)), commit.id, commit.seq)
+        end = self._log.logical(self._log.after(line.ref, last - 1, last)[-1].id)
+        return start if end.seq <= start.number else self._cursor(line, chosen, end.id, end.seq)
 
     def commits(self, line: Line, start: Token, chosen: Filter, last: int) -> list[tuple[Commit, Filter]]:
         """The commits behind a place, up to one with a number, each with what is wanted of it."""
         found: list[tuple[Commit, Filter]] = []
         chosen, schema = chosen.following(start.types), None
-        for commit in self._log.after(line.ref, start.number, last):
+        for commit in self._log.logical_after(line.ref, start.number, last):
             found.append((commit, chosen))
             if commit.schema != schema:
                 schema = commit.schema
@@ -185,7 +194,7 @@ class Feed:
         inside = since.kind == "page"
         cut = since.cut if inside else line.number
         first = since.number if inside else since.number + 1
-        commits = self._log.after(line.ref, first - 1, min(cut, first - 1 + limits.commits))
+        commits = self._log.logical_after(line.ref, first - 1, cut, limits.commits)
         room = _Room(limits)
         blocks: list[Block] = []
         at = since
@@ -197,7 +206,7 @@ class Feed:
             taken = list(room.fill(changes, skipped))
             if taken or len(changes) == skipped:
                 schema = None if skipped else self._blocks.schema(commit, line.catalog_of, chosen)
-                blocks.append(Block(Cause.of(commit), taken, schema=schema))
+                blocks.append(Block(Cause.of(self._log.shown(commit)), taken, schema=schema))
                 if schema is not None:
                     chosen = chosen.following((), line.catalog_of(commit))
             delivered = skipped + len(taken)
@@ -239,7 +248,7 @@ class Feed:
         if delivered < len(changes):
             more = write_token(Token("commit", domain, filter_text(chosen), commit.id, delivered=delivered))
         schema = None if skipped else self._blocks.schema(commit, catalog_of, chosen)
-        return Block(Cause.of(commit), taken, more, schema)
+        return Block(Cause.of(self._log.shown(commit)), taken, more, schema)
 
 
 class _Room:

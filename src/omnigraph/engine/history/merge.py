@@ -3,7 +3,8 @@
 Where two branches parted is found over the real graph of commits, merged parents included. Then there are three cases:
 
     already_up_to_date   the target has everything; no commit
-    fast_forward         the target has nothing of its own: it takes the source's tables as they are; no row is read or written
+    fast_forward         the target has nothing of its own: it takes the tables that the source changed as they are; no row is
+                         read or written
     merged               both have something: theirs is combined with ours (`combine`), validated, and written on top of ours
 
 Each merge but the first kind is one commit with two parents. It carries along the source's commits, so that the lineage (and the
@@ -26,7 +27,8 @@ commit that changed the schema itself cannot be reverted, whether it touched row
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from omnigraph.engine.history.changes import ChangeList
@@ -143,16 +145,15 @@ class Merger:
             self._log.see(self._store.ref(branch))
         bases = self._parted(ours, theirs)
         base = bases[0]
-        carried = self._not_in(theirs.snapshot.commit, into, ours.snapshot.commit, base)
-        if all(c.op_class is OpClass.MAINTENANCE for c in carried):
+        carried = self._not_in(theirs.snapshot.layout, into, ours.snapshot.layout, base)
+        if all(c.is_maintenance for c in carried):
             nothing = ChangeList((), ours.catalog.ir.domain) if wanted.dry_run else None
             return Merge("already_up_to_date", source, into, base, wanted.dry_run, changes=nothing, actor=wanted.actor)
-        parted = next((v for v in (ours, theirs) if v.snapshot.commit == base), None) or self._view_at(base)
-        alone = base == ours.snapshot.commit or self._only_maintained(ours.snapshot.commit, base)
-        if base == ours.snapshot.commit or (alone and ours.snapshot.schema != theirs.snapshot.schema):
-            return self._fast_forward(source, into, ours, theirs, carried, wanted)
+        alone = base == ours.snapshot.commit
+        parted = self._laid_out(base, ours, theirs)
+        if alone:
+            return self._fast_forward(source, into, ours, theirs, parted, carried, wanted)
         _require_one_schema(parted, ours, theirs, source, into)
-        outcome: Outcome = "fast_forward" if alone else "merged"
         combined = Combiner(
             self._deltas,
             parted,
@@ -164,10 +165,11 @@ class Merger:
             slim=not wanted.dry_run,
         ).run()
         if wanted.dry_run or combined.conflicts:
-            return self._told(combined, outcome, source, into, base, wanted, "merge")
-        plan = self._plan(combined, parted, ours, theirs, "merge", wanted, merged_parent=theirs.snapshot.commit, carried=carried)
+            return self._told(combined, "merged", source, into, base, wanted, "merge")
+        plan = self._plan(combined, parted, ours, theirs, "merge", wanted)
+        plan = replace(plan, merged_parent=theirs.snapshot.layout, merged_logical=theirs.snapshot.commit, carried=carried)
         commit = self._store.publish(into, plan, _same_schema(ours))
-        return Merge(outcome, source, into, base, commit=commit, actor=wanted.actor)
+        return Merge("merged", source, into, base, commit=commit.shown(), actor=wanted.actor)
 
     def _told(
         self, combined: Combination, outcome: Outcome, source: str, into: str, base: str, wanted: Wanted, what: str
@@ -180,19 +182,33 @@ class Merger:
         return Merge(told, source, into, base, True, conflicts=combined.conflicts, changes=changes, actor=wanted.actor)
 
     def _parted(self, ours: View, theirs: View) -> list[str]:
-        """The commits where two states parted, as far as they can still be opened. More than one after a criss-cross merge."""
-        first, second = ours.snapshot.commit, theirs.snapshot.commit
-        every = merge_bases(first, second, self._log.parents)
-        nearest = merge_base(first, second, self._log.parents)
+        """The commits where two states parted, as far as they can still be opened. More than one after a criss-cross merge.
+
+        Looked for among logical commits: how often a state was laid out anew is no distance.
+        """
+        first, second, parents = ours.snapshot.commit, theirs.snapshot.commit, self._log.logical_parents
+        every = merge_bases(first, second, parents)
+        nearest = merge_base(first, second, parents)
         found = [base for base in sorted(every, key=lambda base: base != nearest) if self._opens(base, ours, theirs)]
         unusable = set(every)
         while not found:
-            base = merge_base(first, second, self._log.parents, unusable=unusable)
+            base = merge_base(first, second, parents, unusable=unusable)
             if base is None:
                 raise HistoryReclaimed(f"no commit that both {first} and {second} come from can be opened")
             unusable.add(base)
             found = [base] if self._opens(base, ours, theirs) else []
         return found
+
+    def _laid_out(self, base: str, ours: View, theirs: View) -> View:
+        """A base, in the layout that both sides come from if there is one: then they share most of what they are made of."""
+        common = merge_base(ours.snapshot.layout, theirs.snapshot.layout, self._log.parents)
+        for view in (ours, theirs):
+            if common == view.snapshot.layout:
+                return view
+        if common is not None and common != base and self._log.logical(common).id == base:
+            with suppress(HistoryReclaimed):  # another layout says the same
+                return self._view_at(common)
+        return self._view_at(base)
 
     def _opens(self, base: str, ours: View, theirs: View) -> bool:
         """Whether the tables that will be read of a commit are still there."""
@@ -211,7 +227,7 @@ class Merger:
         """Bases besides the first, each with the state where it and the first one parted."""
         found = []
         for base in bases[1:]:
-            root = merge_base(bases[0], base, self._log.parents)
+            root = merge_base(bases[0], base, self._log.logical_parents)
             if root is not None:
                 found.append((self._view_at(base), self._view_at(root)))
         if len({view.snapshot.schema for view in (ours, *([parted] if found else []), *(v for pair in found for v in pair))}) > 1:
@@ -242,14 +258,8 @@ class Merger:
             waiting += this.parents
         return tuple(sorted(found.values(), key=lambda c: (c.seq, c.id)))
 
-    def _only_maintained(self, head: str, base: str) -> bool:
-        """Whether nothing but maintenance happened since."""
-        chain = self._log.first_parents(head, self._log.get(base).seq)
-        reached = bool(chain) and chain[-1].parent == base
-        return reached and all(c.op_class is OpClass.MAINTENANCE for c in chain)
-
     def _fast_forward(
-        self, source: str, into: str, ours: View, theirs: View, carried: tuple[Commit, ...], wanted: Wanted
+        self, source: str, into: str, ours: View, theirs: View, parted: View, carried: tuple[Commit, ...], wanted: Wanted
     ) -> Merge:
         base = ours.snapshot.commit
         Resolutions(wanted.resolve).check_used()
@@ -257,11 +267,13 @@ class Merger:
             changes = ChangeList(self._deltas.between(ours, theirs), ours.catalog.ir.domain)
             return Merge("fast_forward", source, into, base, True, changes=changes, actor=wanted.actor)
         now, there = ours.snapshot.tables, theirs.snapshot.tables
-        moved = [key for key in now.keys() & there.keys() if now[key].pin != there[key].pin]
+        before = parted.snapshot.tables
+        untouched = {key for key, state in there.items() if key in before and before[key].pin == state.pin}
+        moved = [key for key in (now.keys() & there.keys()) - untouched if now[key].pin != there[key].pin]
         plan = PublishPlan(
             OpClass.LOGICAL,
             "merge",
-            base,
+            ours.snapshot.layout,
             replacements=tuple(self._replacement(now[key], there[key]) for key in sorted(moved)),
             creates=tuple(there[key] for key in sorted(there.keys() - now.keys())),
             drops=tuple(sorted(now.keys() - there.keys())),
@@ -269,10 +281,12 @@ class Merger:
             expected_head=base,
             actor=wanted.actor,
             message=wanted.message,
-            merged_parent=theirs.snapshot.commit,
+            merged_parent=theirs.snapshot.layout,
+            merged_logical=theirs.snapshot.commit,
             carried=carried,
         )
-        return Merge("fast_forward", source, into, base, commit=self._store.publish(into, plan), actor=wanted.actor)
+        commit = self._store.publish(into, plan).shown()
+        return Merge("fast_forward", source, into, base, commit=commit, actor=wanted.actor)
 
     def _replacement(self, now: TableState, then: TableState, added: int | None = None, removed: int = 0) -> Replacement:
         """A table that becomes what it is at another pin. Reads what the two versions are made of, and no row."""
@@ -286,15 +300,14 @@ class Merger:
     def revert(self, commit: Commit, branch: str, wanted: Wanted) -> Merge:
         """Undo a commit on a branch."""
         assert commit.parent is not None
-        maintenance = commit.op_class is OpClass.MAINTENANCE
-        if not maintenance and commit.schema != self._log.get(commit.parent).schema:
+        if not commit.is_maintenance and commit.schema != self._log.get(commit.parent).schema:
             raise SchemaBoundary(
                 f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
-                hint=f'Go back by g.apply_schema: g.schema(at="{commit.parent}") is the schema before. Say @rename_from where a '
+                hint=f'Go back by g.apply_schema: g.schema(at="{self._log.logical(commit.parent).id}") is the schema before. Say @rename_from where a '
                 "name goes back, and look at g.plan_schema first.",
                 commit=commit.id,
             )
-        if maintenance or not commit.changes:
+        if commit.is_maintenance or not commit.changes:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, wanted.dry_run, actor=wanted.actor)
         if wanted.dry_run:
             return self._revert(commit, branch, wanted)
@@ -315,7 +328,7 @@ class Merger:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, actor=wanted.actor)
         plan = self._plan(combined, done, ours, undone, "revert", wanted)
         made = self._store.publish(branch, plan, _same_schema(ours))
-        return Merge("reverted", commit.id, branch, commit.id, commit=made, actor=wanted.actor)
+        return Merge("reverted", commit.id, branch, commit.id, commit=made.shown(), actor=wanted.actor)
 
     # ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -327,9 +340,6 @@ class Merger:
         theirs: View,
         operation: str,
         wanted: Wanted,
-        *,
-        merged_parent: str | None = None,
-        carried: tuple[Commit, ...] = (),
     ) -> PublishPlan:
         changes: list[PlannedChange] = []
         replacements: list[Replacement] = []
@@ -351,14 +361,12 @@ class Merger:
         return PublishPlan(
             OpClass.LOGICAL,
             operation,
-            ours.snapshot.commit,
+            ours.snapshot.layout,
             tuple(changes),
             tuple(replacements),
             read_set=looked_at,
             actor=wanted.actor,
             message=wanted.message,
-            merged_parent=merged_parent,
-            carried=carried,
         )
 
     def _change(self, one: Combined, before: TableState | None, now: TableState, there: TableState) -> Change | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.history.baseline import Baseline
@@ -49,6 +50,13 @@ class Past:
         snapshot = self.log.snapshot(commit)
         return View(self._workspace, snapshot, self._catalog(snapshot))
 
+    def is_layout(self, commit: str, of: str) -> bool:
+        """Whether a commit is another layout of a logical one."""
+        try:
+            return reads_like_id(commit) and self.log.logical(commit).id == of
+        except (HistoryReclaimed, NotFound):
+            return False
+
     def named(self, name: str) -> View:
         """The graph by a name, as `GraphStore.resolve` reads it."""
         if not reads_like_id(name) and self._store.is_branch(name):
@@ -57,6 +65,16 @@ class Past:
             return view
         snapshot = self._store.snapshot_at(name)
         return View(self._workspace, snapshot, self._catalog(snapshot))
+
+    def commit(self, name: str, *, maintenance: bool) -> Commit:
+        """A commit by a name, as people see it."""
+        found = self.log.get(name) if reads_like_id(name) else self._store.resolve(name)[1]
+        return self.log.shown(found if maintenance else self.log.logical(found.id), maintenance=maintenance)
+
+    def commits(self, branch: str, limit: int | None, *, maintenance: bool) -> list[Commit]:
+        """Commits of a branch along its first parents, newest first, as people see them."""
+        line = (c for c in self._store.line(branch, limit) if maintenance or not c.is_maintenance)
+        return [self.log.shown(c, maintenance=maintenance) for c in islice(line, limit)]
 
     # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -75,8 +93,11 @@ class Past:
         deltas = [chosen.applied(delta) for delta in found]
         now = types_of(new.catalog)
         pins = {now[key].name: state.pin for key, state in new.snapshot.tables.items() if key in now}
-        ends = [End(name, v.snapshot.commit, self.log.get(v.snapshot.commit).number) for name, v in ((before, old), (after, new))]
+        ends = [End(name, c.id, c.number) for name, c in ((before, self._seen(old)), (after, self._seen(new)))]
         return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins)
+
+    def _seen(self, view: View) -> Commit:
+        return self.log.shown(self.log.get(view.snapshot.commit))
 
     def _apart(self, old: View, new: View, parted: int, chosen: Filter) -> Iterator[RowDelta]:
         for pair in paired(old.catalog, new.catalog, parted):
@@ -89,14 +110,14 @@ class Past:
 
     def _line(self, branch: str) -> Line:
         view = self._view(branch)
-        head = view.snapshot.commit
         ref = self._store.ref(branch)
         self.log.see(ref)
-        domain = view.catalog.ir.domain
-        return Line(ref, head, self.log.get(head).seq, domain, self._catalog_of, cache(lambda: reclaimed(self._store.place)))
+        head, layout = self.log.get(view.snapshot.commit), self.log.get(view.snapshot.layout)
+        gone = cache(lambda: reclaimed(self._store.place))
+        return Line(ref, head.id, head.seq, layout.seq, view.catalog.ir.domain, self._catalog_of, gone)
 
     def _catalog_of(self, commit: Commit) -> Catalog:
-        return self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {}))
+        return self._catalog(Snapshot(commit.branch, commit.id, commit.schema, {}, commit.id))
 
     def changes(self, branch: str, since: str, chosen: Filter, limits: Limits) -> ChangePage:
         """A page of the change feed."""
@@ -125,7 +146,8 @@ class Past:
             raise rejected("it stands inside a commit")
         last = line.number if until is None else self._feed.start(line, until, chosen).number
         if most is not None:
-            last = min(last, start.number + most)
+            run = self.log.logical_after(line.ref, start.number, last, most)
+            last = run[-1].seq if len(run) == most else last
         return write_token(start), write_token(self._feed.end(line, start, chosen, last))
 
     def commits_of(self, branch: str, start: str, end: str, chosen: Filter) -> list[tuple[Commit, Filter]]:
@@ -142,7 +164,9 @@ class Past:
     def baseline(self, branch: str, chosen: Filter) -> Baseline:
         """Everything at the newest commit of a branch, and the cursor after it."""
         line = self._line(branch)
-        view = self.view_at(line.head)
+        view = self._view(branch)
+        if view.snapshot.commit != line.head:  # somebody has committed meanwhile
+            view = self.view_at(line.head)
         chosen.check(view.catalog)
         cursor = write_token(self._feed.start(line, "now", chosen))
         return Baseline(line.head, cursor, branch, view, chosen)
@@ -166,6 +190,6 @@ class Past:
 
     def _commit(self, name: str) -> Commit:
         try:
-            return self.log.get(name if reads_like_id(name) else self._store.resolve(name)[1].id)
+            return self.log.get(name) if reads_like_id(name) else self.log.logical(self._store.resolve(name)[1].id)
         except (HistoryReclaimed, NotFound):
             raise NotFound(f"no commit `{name}`", hint="g.commits() lists those of a branch.") from None

@@ -45,13 +45,13 @@ class Prepared:
     def plan(self, view: View) -> st.Plan:
         """The plan for a view. Kept until the next commit: it depends on how many nodes there are."""
         planned = self._planned
-        if planned is not None and planned[0] == view.snapshot.commit:
+        if planned is not None and planned[0] == view.snapshot.layout:
             return planned[1]
         assert isinstance(self.query, lg.ReadQuery)
         counts = {name: view.nodes(name).count for name in self.catalog.nodes}
         rooted = choose_root.apply(self.query, self.catalog, counts)
         plan = improve(build(self.catalog, rooted, lw.lower(rooted)), self.catalog)
-        self._planned = (view.snapshot.commit, plan)
+        self._planned = (view.snapshot.layout, plan)
         return plan
 
 

@@ -106,7 +106,7 @@ def apply_schema(
             _refuse_to_drop_all(view, resolution.ir)
         publish = _publish_plan(workspace, view, plan, resolution.ir, desired.text, actor)
         try:
-            return SchemaApplied(plan, workspace.store.publish(branch, publish, still_accepted))
+            return SchemaApplied(plan, workspace.store.publish(branch, publish, still_accepted).shown())
         except ReadSetChanged as moved:
             last = moved
             snapshot = workspace.store.snapshot(branch)
@@ -138,7 +138,7 @@ def _publish_plan(
     return PublishPlan(
         OpClass.LOGICAL,
         "schema apply",
-        view.snapshot.commit,
+        view.snapshot.layout,
         replacements=tuple(replacements),
         creates=workspace.store.create_tables(new),
         drops=tuple(key for key in before if key not in after),

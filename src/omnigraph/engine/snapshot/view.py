@@ -78,7 +78,7 @@ class View:
     def __reduce__(self) -> tuple[object, ...]:
         """In another process, the same commit of the place opened anew."""
         place = self.workspace.store.place
-        return self.workspace.reopened, (place.uri, dict(place.options), self.snapshot.commit)
+        return self.workspace.reopened, (place.uri, dict(place.options), self.snapshot.layout)
 
     def stored(self, type_: EntityType) -> Stored:
         """The entities of a type, as they are stored."""

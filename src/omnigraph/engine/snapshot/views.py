@@ -1,4 +1,4 @@
-"""The views an open graph has lately given: one per commit, so that what was read for one query serves the next."""
+"""The views an open graph has lately given: one per layout of a commit, so that what was read for one query serves the next."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.errors import UsageError
 from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.commits.name_rules import reads_like_id
 from omnigraph.storage.graph_store import MAIN, Snapshot
 
 _KEPT: Final = 16
@@ -24,6 +25,8 @@ class Views:
         self._store = workspace.store
         self._catalog_of = catalog_of
         self._views: OrderedDict[str, View] = OrderedDict()
+        """By layout; and those of the past by the commit that was asked for."""
+        self._past: OrderedDict[str, View] = OrderedDict()
         self._catalogs: dict[str, Catalog] = {}
         self._lock = Lock()
 
@@ -33,20 +36,23 @@ class Views:
             if branch is not None:
                 raise UsageError("give a branch or a commit, not both")
             with self._lock:
-                known = self._views.get(at)
+                known = self._past.get(at)
             if known is not None:
                 return known
             snapshot = self._store.snapshot_at(at)
         else:
             snapshot = self._store.snapshot(MAIN if branch is None else branch)
-        found = self._views.get(snapshot.commit)
-        if found is not None:
+        found = self._views.get(snapshot.layout)
+        if found is not None and at is None:
             return found
-        made = View(self._workspace, snapshot, self.catalog(snapshot))
+        made = found or View(self._workspace, snapshot, self.catalog(snapshot))
         with self._lock:
-            found = self._views.setdefault(snapshot.commit, made)
-            while len(self._views) > _KEPT:
-                self._views.popitem(last=False)
+            found = self._views.setdefault(snapshot.layout, made)
+            if at is not None and reads_like_id(at):
+                self._past[at] = found
+            for views in (self._views, self._past):
+                while len(views) > _KEPT:
+                    views.popitem(last=False)
         return found
 
     def catalog(self, snapshot: Snapshot) -> Catalog:
@@ -60,3 +66,4 @@ class Views:
         """Let go of every view."""
         with self._lock:
             self._views.clear()
+            self._past.clear()

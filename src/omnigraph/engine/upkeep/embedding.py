@@ -196,7 +196,7 @@ class _Job:
 
     def _view(self) -> View:
         snapshot = self.workspace.store.snapshot(self.branch)
-        return self.past.view_at(snapshot.commit)
+        return self.past.view_at(snapshot.layout)
 
     def _parts(self, view: View, type_: EntityType, prop: Property) -> list[Part]:
         state = view.snapshot.tables[table_key(type_)]

@@ -139,7 +139,7 @@ def _optimize_table(
         if applied.state.pin == state.pin:
             return _outcome(type_, state, applied, None)
         replacement = Replacement(key, state.pin, applied)
-        plan = PublishPlan(OpClass.MAINTENANCE, "optimize", snapshot.commit, replacements=(replacement,), actor=actor)
+        plan = PublishPlan(OpClass.MAINTENANCE, "optimize", snapshot.layout, replacements=(replacement,), actor=actor)
         try:
             commit = store.publish(branch, plan)
         except ReadSetChanged:  # somebody wrote to the table meanwhile

@@ -60,7 +60,7 @@ def commit(
     plan = PublishPlan(
         OpClass.LOGICAL,
         intent.operation,
-        view.snapshot.commit,
+        view.snapshot.layout,
         planned,
         read_set=intent.strict,
         expected_head=intent.expected_head,
@@ -70,7 +70,7 @@ def commit(
         carried=intent.carried,
         mark=intent.mark,
     )
-    return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules))
+    return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules)).shown()
 
 
 def _change(delta: Delta, view: View) -> Change:
@@ -95,12 +95,12 @@ class _Again:
         self._relied_on = relied_on(changes, view)
 
     def __call__(self, state: ManifestState, between: Sequence[Commit]) -> None:
-        moved = {c.table for commit_ in between if commit_.op_class is OpClass.LOGICAL for c in commit_.changes}
+        moved = {c.table for commit_ in between if not commit_.is_maintenance for c in commit_.changes}
         if state.head.schema != self._view.snapshot.schema:
             raise ReadSetChanged("the schema changed while the write was prepared", hint="Read the schema again and retry.")
         if not moved & self._relied_on:
             return
-        snapshot = Snapshot(self._branch, state.head.commit, state.head.schema, state.tables)
+        snapshot = Snapshot(self._branch, state.head.commit, state.head.schema, state.tables, state.head.commit)
         view = View(self._workspace, snapshot, self._view.catalog)
         for delta in self._changes:
             if delta.key in moved and len(delta.removed) and not existing(view, delta.type, delta.removed).all():

@@ -16,7 +16,7 @@ same.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from heapq import heapify, heappop, heappush
 from typing import NoReturn
@@ -52,6 +52,19 @@ class TableChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Logical:
+    """Where a commit stands among logical ones, which are those that people see: see `logical`."""
+
+    id: str
+    """The commit itself; of maintenance, the commit whose state it lays out anew."""
+    seq: int
+    """Position among the logical commits along the first parents, from 0."""
+    parent: str | None = None
+    """The logical commit before it."""
+    merged_parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """One publication of the whole graph."""
 
@@ -73,6 +86,20 @@ class Commit:
     changes: tuple[TableChange, ...] = ()
     mark: str | None = None
     """Given by the writer, and to one commit of a branch only: a write that is repeated under its mark happens once."""
+    logical: Logical | None = None
+    """None where nobody wrote it down: it follows from the commits before (`logical`)."""
+
+    @property
+    def is_maintenance(self) -> bool:
+        """Whether it changed only how the graph is stored."""
+        return self.op_class is OpClass.MAINTENANCE
+
+    def shown(self) -> Commit:
+        """The commit with the number and the parents that it has among logical ones, if it has noted them down."""
+        place = self.logical
+        if place is None or self.is_maintenance:
+            return self if place is None else replace(self, seq=place.seq)
+        return replace(self, seq=place.seq, parent=place.parent, merged_parent=place.merged_parent)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -95,6 +122,7 @@ class Commit:
             "created_at": self.created_at,
             "operation": self.operation,
             "message": self.message,
+            **({"maintenance": True} if self.is_maintenance else {}),
         }
 
 
@@ -113,6 +141,8 @@ class DamagedCommit(Commit):
 
     parent = merged_parent = branch = actor = created_at = op_class = property(_unknown)
     message = schema = changes = mark = parents = property(_unknown)
+    logical = None
+    is_maintenance = False
 
     @property
     def operation(self) -> str:

@@ -45,7 +45,7 @@ from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import DamagedRecord, NotFound, StorageError
 from omnigraph.storage.commits import format as formats
-from omnigraph.storage.commits.lineage import Commit, DamagedCommit
+from omnigraph.storage.commits.lineage import Commit, DamagedCommit, Logical
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import LostRace, translated
@@ -108,6 +108,8 @@ class Head:
     fence: int = 0
     """The newest reclaim whose list everybody who goes on from here has to respect: see `doomed`."""
     reserved: Reservation | None = None
+    logical: Logical | None = None
+    """What the newest commit says of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class ManifestState:
                 tables.pop(change.table, None)
             else:
                 tables[change.table] = change.after
-        head = Head(commit.id, commit.seq, commit.schema, sealed, self.head.fence)
+        head = Head(commit.id, commit.seq, commit.schema, sealed, self.head.fence, logical=commit.logical)
         return replace(self, head=head, tables=tables, recent=(*self.recent, commit))
 
 
@@ -339,6 +341,14 @@ class Manifest:
         older = self._scan(_numbered("commit", low, top - 1), Commit)
         found += sorted(older, key=lambda c: c.seq, reverse=True)
         return found if limit is None else found[:limit]
+
+    def after(self, number: int, limit: int) -> list[Commit]:
+        """Commits of this manifest with a number above another, oldest first."""
+        recent = self.load().recent
+        older: list[Commit] = []
+        if recent and number + 1 < recent[0].seq:
+            older = self._scan(_numbered("commit", number + 1, min(number + limit, recent[0].seq - 1)), Commit)
+        return [*sorted(older, key=lambda c: c.seq), *(c for c in recent if c.seq > number)][:limit]
 
     def carried(self) -> list[Commit]:
         """Commits of other branches that merges brought along."""

@@ -34,7 +34,8 @@ class PlannedChange:
 class Replacement:
     """A new version of a table that was prepared on a particular pin: compaction, indexing, a column added or dropped.
 
-    It cannot be applied to another pin. If the table moved meanwhile, the plan is void and is prepared again.
+    It cannot be applied to another pin. If the table moved meanwhile, the plan is void and is prepared again; except that the
+    replacement of a logical plan, which says what the table holds from now on, takes the place of what maintenance made of it.
     """
 
     table: str
@@ -55,12 +56,14 @@ class PublishPlan:
     drops: tuple[str, ...] = ()
     read_set: frozenset[str] = field(default=frozenset())
     expected_head: str | None = None
-    """Publish only while the branch is exactly at this commit."""
+    """Publish only while the branch is at this logical commit, however it is laid out by then."""
     schema: SchemaDocument | None = None
     """A new schema that takes effect with this commit."""
     actor: str | None = None
     message: str | None = None
     merged_parent: str | None = None
+    merged_logical: str | None = None
+    """The logical commit that the merged parent is, or lays out."""
     carried: tuple[Commit, ...] = ()
     """Commits of a merged branch that are to be kept with this one."""
     mark: str | None = None

@@ -52,8 +52,8 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.model.ids import Clock, IdSource
-from omnigraph.storage.commits.lineage import Commit, OpClass, TableChange
-from omnigraph.storage.commits.manifest import TAIL_COMMITS, Manifest, ManifestState
+from omnigraph.storage.commits.lineage import Commit, Logical, OpClass, TableChange
+from omnigraph.storage.commits.manifest import TAIL_COMMITS, Head, Manifest, ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.commits.reclaim_fence import newest, require_kept
 from omnigraph.storage.commits.reservations import Reservations
@@ -101,8 +101,18 @@ class _Waiting:
 class Publisher:
     """Publishes plans to one branch."""
 
-    def __init__(self, branch: str, manifest: Manifest, tables: Tables, ids: IdSource, clock: Clock) -> None:
+    def __init__(
+        self,
+        branch: str,
+        manifest: Manifest,
+        tables: Tables,
+        ids: IdSource,
+        clock: Clock,
+        logical: Callable[[Head], Logical],
+    ) -> None:
         self.branch = branch
+        self._logical = logical
+        """Where a head stands among logical commits."""
         self.manifest = manifest
         self._tables = tables
         self._ids = ids
@@ -236,8 +246,9 @@ class Publisher:
     def _head(self, batch: Sequence[_Waiting]) -> ManifestState:
         """The state to try first. As last seen, if that is what every plan was made on: then only the swap can say it is old."""
         known = self.manifest.last_known()
-        made_on = {c for w in batch for c in (w.plan.base, w.plan.expected_head) if c is not None}
-        return known if made_on == {known.head.commit} else self.manifest.load()
+        expected = {w.plan.expected_head for w in batch} - {None, known.head.commit, self._logical(known.head).id}
+        made_on = {w.plan.base for w in batch}
+        return known if made_on == {known.head.commit} and not expected else self.manifest.load()
 
     def _settle(self, batch: list[_Waiting]) -> list[_Waiting]:
         """After an unclear outcome: those whose commit is in the lineage have succeeded; gives the rest."""
@@ -316,13 +327,14 @@ class Publisher:
         plan = waiting.plan
         if state.head.sealed:
             raise NotFound(f"branch `{self.branch}` was deleted", hint="Create it again, or write to another branch.")
-        if plan.expected_head is not None and plan.expected_head != state.head.commit:
+        below = self._logical(state.head)
+        if plan.expected_head not in (None, below.id, state.head.commit):
             raise PreconditionFailed(
-                f"branch `{self.branch}` is at {state.head.commit}, not at {plan.expected_head}: somebody committed in between",
+                f"branch `{self.branch}` is at {below.id}, not at {plan.expected_head}: somebody committed in between",
                 expected=plan.expected_head,
-                actual=state.head.commit,
+                actual=below.id,
             )
-        between = [] if plan.base == state.head.commit else self._since(plan.base, state)
+        between = [] if plan.base in (state.head.commit, below.id) else self._since(plan.base, state)
         self._check_still_valid(waiting, state, between)
         try:
             applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
@@ -352,6 +364,7 @@ class Publisher:
             state.head.schema if plan.schema is None else plan.schema.id,
             tuple(changes),
             plan.mark,
+            _on(below, waiting),
         )
         require_readable(commit)  # here, where it fails alone
         return commit
@@ -371,7 +384,8 @@ class Publisher:
                     )
         for replacement in plan.replacements:
             found = state.tables.get(replacement.table)
-            if found is None or found.pin != replacement.base_pin:
+            moved = found is None or found.pin != replacement.base_pin
+            if moved and (found is None or not _only_maintained(plan, replacement.table, between)):
                 raise ReadSetChanged(
                     f"table {replacement.table} moved while its new version was prepared: expected pin {replacement.base_pin}, "
                     f"found {None if found is None else found.pin}"
@@ -387,13 +401,13 @@ class Publisher:
         """Commits on the branch after `base`, oldest first."""
         recent = list(state.recent)
         for at, commit in enumerate(recent):
-            if commit.parent == base:
+            if _follows(commit, base):
                 return recent[at:]
         for limit in (TAIL_COMMITS, None):  # seldom far behind, but a plan may have been prepared for hours
             older = self.manifest.history(before=recent[0].seq if recent else None, limit=limit)
             chain = [*reversed(older), *recent]
             for at, commit in enumerate(chain):
-                if commit.parent == base:
+                if _follows(commit, base):
                     return chain[at:]
         raise ReadSetChanged(f"commit {base}, which the write was prepared against, is not on branch `{self.branch}`")
 
@@ -455,6 +469,26 @@ def _fail(batch: Sequence[_Waiting], error: Exception) -> None:
     for waiting in batch:
         if not waiting.outcome.done():
             waiting.outcome.set_exception(error)
+
+
+def _on(below: Logical, waiting: _Waiting) -> Logical:
+    """Where a commit on top of another stands."""
+    if waiting.plan.op_class is OpClass.MAINTENANCE:
+        return below
+    return Logical(waiting.commit_id, below.seq + 1, below.id, waiting.plan.merged_logical)
+
+
+def _follows(commit: Commit, base: str) -> bool:
+    """Whether a commit is the next one after another, or after a layout of it that is in another manifest."""
+    if commit.parent == base:
+        return True
+    return commit.logical is not None and not commit.is_maintenance and commit.logical.parent == base
+
+
+def _only_maintained(plan: PublishPlan, table: str, between: Sequence[Commit]) -> bool:
+    """Whether what a logical plan replaces says the same as when it was prepared: maintenance moved it, and nobody else."""
+    touching = [c for c in between for change in c.changes if change.table == table]
+    return plan.op_class is OpClass.LOGICAL and bool(touching) and all(c.is_maintenance for c in touching)
 
 
 def _table_change(table: str, before: TableState, applied: Applied) -> TableChange:

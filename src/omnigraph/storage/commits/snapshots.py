@@ -25,5 +25,8 @@ class Snapshot:
 
     branch: str
     commit: str
+    """The logical commit, as people and programs name it."""
     schema: str
     tables: Mapping[str, TableState]
+    layout: str
+    """The commit whose tables these are: the same, or maintenance that followed. What is published rests on it."""

@@ -126,7 +126,7 @@ def publish(
     """Make a validated change a commit, on a branch that is made first if that was asked for."""
     reading.tell(told, Stage.PUBLISH)
     if request.creates_branch:
-        workspace.store.create_branch(request.branch, at=view.snapshot.commit, actor=request.actor)
+        workspace.store.create_branch(request.branch, at=view.snapshot.layout, actor=request.actor)
     intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, mark=request.mark)
     made = commit(workspace, view, request.branch, changes, intent, set_rules)
     assert made is not None
