@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.errors import GraphError, KeyConflict, NotFound, PreconditionFailed, ReadSetChanged
+from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.plan import PublishPlan
 
 Content = Mapping[str, int]
@@ -26,6 +27,7 @@ class Made:
     """Tables whose rows it changed."""
     moved: frozenset[str]
     """Tables it stored in another version; maintenance moves without touching."""
+    maintenance: bool = False
 
 
 @dataclass
@@ -81,7 +83,13 @@ class Model:
     def clean(self) -> None:
         """Whatever is neither the newest of a branch nor has a name may go now: how much does is for the suites of reclaim."""
         self.cleanups += 1
-        self.perhaps_gone |= self.commits.keys() - {life.head for life in self.branches.values()} - set(self.tags.values())
+        named = {self.logical(c) for c in (*(life.head for life in self.branches.values()), *self.tags.values())}
+        self.perhaps_gone |= {c for c in self.commits if self.logical(c) not in named}
+
+    def logical(self, commit: str) -> str:
+        """The commit that people see: maintenance lays it out anew."""
+        made = self.commits[commit]
+        return self.logical(made.parent) if made.maintenance and made.parent is not None else commit
 
     def lineage(self, commit: str) -> list[str]:
         found = []
@@ -118,7 +126,7 @@ class Model:
         plan = prepared.plan
         if life.number != prepared.life:  # the name was given to a new branch: a handle that has not noticed says NotFound
             return (NotFound, ReadSetChanged, PreconditionFailed)
-        if plan.expected_head is not None and plan.expected_head != life.head:
+        if plan.expected_head is not None and plan.expected_head != self.logical(life.head):
             return (PreconditionFailed,)
         between = self.since(plan.base, life)
         assert between is not None
@@ -138,7 +146,8 @@ class Model:
         for wanted in prepared.wanted:
             after[wanted.table] = wanted.on(after[wanted.table])
         touched = frozenset(w.table for w in prepared.wanted if _changes(w, before[w.table]))
-        self.commits[commit] = Made(commit, life.head, life.number, after, touched, touched | prepared.moves)
+        maintenance = prepared.plan.op_class is OpClass.MAINTENANCE
+        self.commits[commit] = Made(commit, life.head, life.number, after, touched, touched | prepared.moves, maintenance)
         life.head = commit
 
     def create_branch(self, name: str, at: str) -> None:

@@ -234,7 +234,7 @@ class History:
         state = snapshot.tables[table]
         applied = compact(store.tables, state, indexes)
         replacement = Replacement(table, state.pin, applied)
-        plan = PublishPlan(OpClass.MAINTENANCE, "compact", snapshot.commit, replacements=(replacement,))
+        plan = PublishPlan(OpClass.MAINTENANCE, "compact", snapshot.layout, replacements=(replacement,))
         moves = frozenset({table}) if applied.state.pin != state.pin else frozenset[str]()
         self.say(f"handle {number} compacts {table} on {name}, indexes {len(indexes)}, moves {bool(moves)}")
         prepared = Prepared(plan, name, self.model.branches[name].number, (), moves, self.model.cleanups)
@@ -250,7 +250,7 @@ class History:
             return None
         store = self.handles[number]
         snapshot = store.snapshot(name)
-        assert snapshot.commit == life.head
+        assert (snapshot.layout, snapshot.commit) == (life.head, self.model.logical(life.head))
         chosen = self.random.sample(TABLES, 1 if self.random.random() < 0.75 else 2)
         wanted = tuple(self._wanted(table, self.model.head(name).contents[table]) for table in chosen)
         changes = []
@@ -262,7 +262,7 @@ class History:
         plan = PublishPlan(
             OpClass.LOGICAL,
             "+".join(w.kind for w in wanted),
-            snapshot.commit,
+            snapshot.layout,
             tuple(changes),
             read_set=frozenset(chosen) if strict < 0.4 else frozenset(TABLES) if strict < 0.5 else frozenset(),
             expected_head=snapshot.commit if strict > 0.9 else None,
@@ -358,7 +358,9 @@ class History:
             outcome.error, StorageError
         )
         if _stays(outcome):
-            self.model.create_branch(name, start)
+            layout = GraphStore.open(place(self.folder)).snapshot(name).layout
+            assert self.model.logical(layout) == self.model.logical(start)
+            self.model.create_branch(name, layout)
 
     def _by_age(self, commits: set[str]) -> list[str]:
         return [c for c in self.model.commits if c in commits]
@@ -388,7 +390,7 @@ class History:
         if not isinstance(outcome.error, Died | StorageError):
             assert isinstance(outcome.error, AlreadyExists) == (name in self.model.tags)
         if _stays(outcome):
-            self.model.tags[name] = commit
+            self.model.tags[name] = self.model.logical(commit)
 
     def delete_tag(self) -> None:
         number, name = self.random.randrange(2), self.random.choice(["v1", "v2"])
@@ -417,7 +419,7 @@ class History:
                 store.snapshot(branch)
             return
         snapshot = store.snapshot(branch)
-        assert snapshot.commit == life.head
+        assert (snapshot.layout, snapshot.commit) == (life.head, self.model.logical(life.head))
         for table in TABLES:
             assert self._content(store, snapshot, table) == self.model.head(branch).contents[table], f"{table} on {branch}"
 
@@ -427,6 +429,9 @@ class History:
         except HistoryReclaimed:
             assert commit not in reachable or commit in self.model.perhaps_gone
             return
+        assert snapshot.commit == self.model.logical(commit)
+        if snapshot.layout in self.model.commits:  # or it is what sealed a branch
+            assert self.model.logical(snapshot.layout) == snapshot.commit
         for table in TABLES:
             assert self._content(store, snapshot, table) == self.model.commits[commit].contents[table], f"{table} at {commit}"
 

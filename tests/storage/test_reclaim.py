@@ -550,7 +550,7 @@ def test_a_graph_on_an_object_store_is_reclaimed_and_verified_by_the_same_code()
         announced = reclaim(store, keep=1, older_than=None)
         report = reclaim(store, keep=1, older_than=None, dry_run=False)
         assert replace(report, dry_run=True) == announced
-        assert (report.commits_reclaimed, report.manifests_removed) == (7, 1)
+        assert (report.commits_reclaimed, report.manifests_removed) == (6, 1), "sealing a branch is no commit that people count"
         assert verify(store, deep=True).ok
         again = GraphStore.open(s3.place(), clock=clock)
         assert content(again) == {"a": 1, "b": 3}

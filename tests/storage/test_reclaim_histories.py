@@ -37,6 +37,7 @@ class Made:
     id: str
     holds: Content
     at: datetime
+    maintenance: bool = False
 
 
 @dataclass
@@ -63,20 +64,41 @@ class Model:
 
     def stays(self, keep: int | None, older_than: timedelta | None, now: datetime) -> set[str]:
         window = max(GRACE, older_than or timedelta(0))
-        found = {made.id for made in self.tags.values()}
+        found = {made.id for tag in self.tags.values() for made in self.layouts(tag)[-1:]}
         for line in self.lines.values():
-            found |= _newest(line.commits, keep, window, now, everything=keep is None and older_than is None)
+            found |= _newest(line.commits, keep, window, now, self.gone, everything=keep is None and older_than is None)
             parent: Line | None = line
             while parent is not None:
                 found |= {parent.commits[parent.found - 1].id} if parent.origin is not None else set()
                 parent = parent.origin
         for line in self.dead:
             if line.deleted_at is not None and line.deleted_at >= now - GRACE:
-                found |= _newest(line.own(), None, GRACE, now, everything=False)
+                found |= _newest(line.own(), None, GRACE, now, self.gone, everything=False)
         if keep is None and older_than is None:
             for name in self.tags:
                 found |= self._back_from(self.tags[name])
         return found - self.gone
+
+    def layouts(self, made: Made) -> list[Made]:
+        """A logical commit and what lays it out anew in the line it was made in, as far as that is there; oldest first."""
+        (line,) = [line for line in (*self.lines.values(), *self.dead) if made in line.own()]
+        found = [made]
+        for later in line.commits[line.commits.index(made) + 1 :]:
+            if not later.maintenance:
+                break
+            found.append(later)
+        return [m for m in found if m.id not in self.gone]
+
+    def logical(self, made: Made) -> Made:
+        """The commit that people see."""
+        for line in (*self.lines.values(), *self.dead):
+            if made in line.commits:
+                return next(m for m in reversed(line.commits[: line.commits.index(made) + 1]) if not m.maintenance)
+        raise AssertionError("it was never made")
+
+    def opens(self, made: Made) -> bool:
+        """Whether a commit can be read: as it is, or in another layout."""
+        return made.id not in self.gone or bool(self.layouts(self.logical(made)))
 
     def _back_from(self, made: Made) -> set[str]:
         for line in (*self.lines.values(), *self.dead):
@@ -88,11 +110,20 @@ class Model:
         return {m.id: m for line in (*self.lines.values(), *self.dead) for m in line.commits}
 
 
-def _newest(commits: list[Made], keep: int | None, window: timedelta, now: datetime, *, everything: bool) -> set[str]:
+def _newest(
+    commits: list[Made], keep: int | None, window: timedelta, now: datetime, gone: set[str], *, everything: bool
+) -> set[str]:
     found = set()
-    for age, made in enumerate(reversed(commits)):
-        replaced = None if age == 0 else commits[len(commits) - age].at
-        if everything or (keep is not None and age < keep) or replaced is None or replaced >= now - window:
+    layouts: list[list[Made]] = []
+    for made in commits:
+        if made.maintenance and layouts:
+            layouts[-1].append(made)
+        else:
+            layouts.append([made])
+    for group in layouts[-keep:] if keep is not None else []:
+        found |= {made.id for made in [m for m in group if m.id not in gone][-1:]}
+    for made, next_one in zip(commits, [*commits[1:], None], strict=True):
+        if everything or next_one is None or next_one.at >= now - window:
             found.add(made.id)
     return found
 
@@ -145,9 +176,8 @@ class History:
         self.made(name, commit, {**before, table: after})
 
     def made(self, name: str, commit: Commit, holds: Content) -> None:
-        self.model.lines[name].commits.append(
-            Made(commit.id, holds, datetime.fromtimestamp(commit.created_at / 1e6).astimezone())
-        )
+        at = datetime.fromtimestamp(commit.created_at / 1e6).astimezone()
+        self.model.lines[name].commits.append(Made(commit.id, holds, at, commit.is_maintenance))
 
     def maintain(self, name: str) -> None:
         snapshot = self.store.snapshot(name)
@@ -164,11 +194,15 @@ class History:
             self.model.lines[new] = Line(list(line.commits), len(line.commits), line)
             return
         at = self.rng.choice(line.own())
-        if at.id in self.model.gone:
+        if not self.model.opens(at):
             with pytest.raises(HistoryReclaimed):
                 self.store.create_branch(new, at=at.id)
             return
         self.store.create_branch(new, at=at.id)
+        if not at.maintenance or at.id in self.model.gone:
+            at = self.model.layouts(self.model.logical(at))[-1]
+            (line,) = [known for known in (*self.model.lines.values(), *self.model.dead) if at in known.own()]
+        assert self.store.snapshot(new).layout == at.id
         number = line.commits.index(at) + 1
         self.model.lines[new] = Line(line.commits[:number], number, line)
 
@@ -183,18 +217,18 @@ class History:
         line = self.model.lines.pop(name)
         line.deleted_at = self.graph.clock.now()
         # Sealing is a commit too; nobody ever sees it, but it replaced the one before.
-        line.commits.append(Made("seal", {}, line.deleted_at))
+        line.commits.append(Made("seal", {}, line.deleted_at, maintenance=True))
         self.model.dead.append(line)
 
     def tag(self) -> None:
         line = self.model.lines[self.rng.choice(list(self.model.lines))]
         made, name = self.rng.choice(line.commits), f"t{next(self.names)}"
-        if made.id in self.model.gone:
+        if not self.model.layouts(self.model.logical(made)):
             with pytest.raises(HistoryReclaimed):
                 self.store.create_tag(name, made.id)
         else:
             self.store.create_tag(name, made.id)
-            self.model.tags[name] = made
+            self.model.tags[name] = self.model.logical(made)
 
     def reclaim(self) -> None:
         keep = self.rng.choice([None, 1, 2, 5])
@@ -217,9 +251,10 @@ class History:
                 snapshot = store.snapshot_at(made.id)
                 found = {table: read(snapshot.tables[table]) for table in made.holds}
             except HistoryReclaimed:
-                assert made.id in self.model.gone or made.id not in reachable
+                assert not self.model.opens(made) or made.id not in reachable
             else:
-                assert made.id not in self.model.gone
+                assert self.model.opens(made)
+                assert snapshot.commit == self.model.logical(made).id
                 assert found == made.holds
         for name, line in self.model.lines.items():
             assert content(store, name) == line.commits[-1].holds[PEOPLE]

@@ -18,12 +18,12 @@ class Branches:
     @door(name=arguments.branch)
     def create(self, name: str, from_: State = MAIN, *, actor: str | None = None) -> Ref:
         """A branch that starts where another branch is, or at a commit or tag. `actor` created it."""
-        return self._store.create_branch(name, at=name_of(from_), actor=actor)
+        return self._store.create_branch(name, at=name_of(from_), actor=actor).shown()
 
     @door(name=arguments.branch)
     def get(self, name: str) -> Ref:
         """A branch: where it came from, who created it and when."""
-        return self._store.ref(name)
+        return self._store.ref(name).shown()
 
     @door()
     def list(self) -> list[str]:

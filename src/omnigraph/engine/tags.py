@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.calls.guard import door
+from omnigraph.errors import GraphError
 from omnigraph.storage.commits.deleted_tags import DeletedTag, deleted_tags
 from omnigraph.storage.graph_store import GraphStore, Ref, Tag
 
@@ -32,7 +35,17 @@ class Tags:
         """Every tag, by name."""
         found, unread = self._store.readable_tags()
         shown = [Tag(name, f"damaged: {error.message}", Ref("", "")) for name, error in unread.items()]
-        return sorted((*found, *shown), key=lambda tag: tag.name)
+        return sorted((*map(self._shown, found), *shown), key=lambda tag: tag.name)
+
+    def _shown(self, tag: Tag) -> Tag:
+        """A tag names a logical commit. Those from before tags said when they were made may name maintenance."""
+        if tag.created_at is not None:
+            return tag
+        try:
+            owner, found = self._store.history.find(tag.owner, tag.commit)
+            return tag if found is None else replace(tag, commit=self._store.history.logical_id(owner, found))
+        except GraphError:  # listing tags does not depend on what they name being whole
+            return tag
 
     @door(name=arguments.branch)
     def delete(self, name: str, *, actor: str | None = None) -> DeletedTag | None:

@@ -190,7 +190,8 @@ class GraphStore:
         parent, state = self._branch_point(at, is_head)
         incarnation = self._ids.next()
         self._manifest(incarnation).create(state.head, state.tables.values())
-        ref = Ref(name, incarnation, parent, state.head.commit, actor, self._now())
+        began = None if state.head.logical is None else state.head.logical.id
+        ref = Ref(name, incarnation, parent, state.head.commit, actor, self._now(), began)
         said = encoded(ref, ref_path(name))
         try:
             self.place.put_new(ref_path(name), said, removed)

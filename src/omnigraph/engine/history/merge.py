@@ -301,9 +301,10 @@ class Merger:
         """Undo a commit on a branch."""
         assert commit.parent is not None
         if not commit.is_maintenance and commit.schema != self._log.get(commit.parent).schema:
+            before = self._log.logical(commit.parent).id
             raise SchemaBoundary(
                 f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
-                hint=f'Go back by g.apply_schema: g.schema(at="{self._log.logical(commit.parent).id}") is the schema before. Say @rename_from where a '
+                hint=f'Go back by g.apply_schema: g.schema(at="{before}") is the schema before. Say @rename_from where a '
                 "name goes back, and look at g.plan_schema first.",
                 commit=commit.id,
             )

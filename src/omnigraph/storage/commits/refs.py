@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,12 @@ class Ref:
     created_by: str | None = None
     created_at: int | None = None
     """Microseconds since the epoch."""
+    fork_logical: str | None = None
+    """The logical commit that the fork commit is, or lays out; unknown of branches of before."""
+
+    def shown(self) -> Ref:
+        """The branch as people see it: it began at a logical commit."""
+        return replace(self, fork_commit=self.fork_logical) if self.fork_logical is not None else self
 
     def ancestry(self) -> Iterator[Ref]:
         """The branch and those it came from, nearest first."""

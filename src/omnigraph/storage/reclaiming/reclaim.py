@@ -161,11 +161,24 @@ class _Marks:
     """Commits that can be opened now and will not be any more."""
     pins: Mapping[str, Mapping[int, TableState]]
     leaving: frozenset[str]
+    logical: Mapping[Position, Position]
+    """The logical commit that each of them is, or lays out."""
+
+    @property
+    def kept(self) -> int:
+        """How many commits stay, as people count them."""
+        return len({self.logical[p] for p in self.commits})
+
+    @property
+    def lost(self) -> int:
+        """How many commits go, as people count them: none of their layouts stays."""
+        return len({self.logical[p] for p in self.reclaimed} - {self.logical[p] for p in self.commits})
 
     def together(self, later: _Marks) -> _Marks:
         """What stays by either of two looks; goes only what goes by both."""
         pins = {where: {**self.pins.get(where, {}), **later.pins.get(where, {})} for where in {*self.pins, *later.pins}}
-        return _Marks(self.commits | later.commits, self.reclaimed - later.commits, pins, self.leaving & later.leaving)
+        logical = {**self.logical, **later.logical}
+        return _Marks(self.commits | later.commits, self.reclaimed - later.commits, pins, self.leaving & later.leaving, logical)
 
 
 @dataclass(frozen=True)
@@ -299,8 +312,8 @@ def _reclaim(store: GraphStore, policy: Policy, found: Ledger, dry_run: bool, ac
         doomed.forget(store.place, (n for n in old.listed if n != max(old.listed) or plan.doomed()))
     return ReclaimReport(
         dry_run,
-        len(marks.commits),
-        len(marks.reclaimed),
+        marks.kept,
+        marks.lost,
         tuple(s.report() for s in plan.tables),
         tuple(s.report() for s in plan.manifests),
         len(plan.probes.remove),
@@ -333,7 +346,9 @@ def _mark(store: GraphStore, policy: Policy, now: datetime, found: Ledger) -> _M
     gone = found.settled
     lineage = read_lineage(store, written, (now - policy.grace).timestamp(), found.record.manifests)
     commits = retained(lineage, policy, now, gone)
-    return _Marks(commits, _going(lineage, commits, gone), pinned(lineage, commits), lineage.leaving)
+    going = _going(lineage, commits, gone)
+    logical = {p: lineage.logical(p) for p in (*commits, *going)}
+    return _Marks(commits, going, pinned(lineage, commits), lineage.leaving, logical)
 
 
 def _going(lineage: Lineage, commits: frozenset[Position], gone: Reclaimed) -> frozenset[Position]:

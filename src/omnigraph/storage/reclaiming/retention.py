@@ -19,6 +19,12 @@ Without `keep` and `older_than` all history of live branches and tags stays, and
 
     stay: m5, m4 (keep), m1 (tag), m2 (where work began), w4, w3 (keep)            reclaimed: m0, m3
 
+**Commits are logical ones.** Maintenance lays out a commit anew (`logical`): it neither counts as one nor makes one older. Of a
+commit that stays, the newest layout stays. Others stay as long as somebody may be reading them, that is, if they were the newest
+of their branch within the times above; and where a branch began with one.
+
+        keep=1, long ago             m1 ─ L2 ─ m3 ─ m4                stays: m4, which is L2; L2 can be opened, and so can m3's id
+
 A wrong clock may not cost anybody a commit: a commit counts as made no earlier than those before it.
 """
 
@@ -27,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.storage.commits.leases import leases
@@ -94,6 +100,8 @@ class Lineage:
     """Manifests no branch or tag needs, but somebody may be using: just created, or just deleted."""
     leaving: frozenset[str] = frozenset()
     """Manifests nobody needs any more."""
+    held: tuple[Tag, ...] = ()
+    """Commits that somebody holds a lease for, as if they had a name."""
 
     def walk(self, incarnation: str, seq: int) -> Iterator[tuple[Position, Commit]]:
         """A commit and its first parents, youngest first."""
@@ -109,6 +117,23 @@ class Lineage:
         """The commit with a number, as seen from a branch."""
         return next((position for position, _ in self.walk(incarnation, seq)), None)
 
+    def logical(self, position: Position) -> Position:
+        """The logical commit that a commit is, or lays out."""
+        return next((found for found, commit in self.walk(*position) if not commit.is_maintenance), position)
+
+    def layouts(self, position: Position) -> list[Position]:
+        """A logical commit and the maintenance that follows it in its manifest, newest first."""
+        incarnation, seq = position
+        commits = self.histories[incarnation].commits
+        found = [position]
+        while (next_one := commits.get(seq := seq + 1)) is not None and next_one.is_maintenance:
+            found.append((incarnation, seq))
+        return found[::-1]
+
+    def newest(self, position: Position, gone: Reclaimed) -> set[Position]:
+        """The newest layout that there is of a logical commit."""
+        return set(islice((p for p in self.layouts(position) if not gone.holds(*p)), 1))
+
     def positions(self) -> set[Position]:
         """Every commit."""
         return {(name, seq) for name, history in self.histories.items() for seq in history.commits}
@@ -119,10 +144,11 @@ def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float, g
 
     Manifests that are `going` may be in pieces. A name for one was put too late: whoever put it takes it back, or has died.
     """
-    found, named = store.refs(), [*store.tags(), *_held(store)]
-    refs, tags = tuple(r for r in found if not _going(r, going)), tuple(t for t in named if not _going(t.owner, going))
-    late = {name for owner in (*found, *(t.owner for t in named)) for name in _going(owner, going)}
-    needed = {ref.incarnation: ref for owner in (*refs, *(t.owner for t in tags)) for ref in owner.ancestry()}
+    found, named, leased = store.refs(), store.tags(), _held(store)
+    refs = tuple(r for r in found if not _going(r, going))
+    tags, held = (tuple(t for t in some if not _going(t.owner, going)) for some in (named, leased))
+    late = {name for owner in (*found, *(t.owner for t in (*named, *leased))) for name in _going(owner, going)}
+    needed = {ref.incarnation: ref for owner in (*refs, *(t.owner for t in (*tags, *held))) for ref in owner.ancestry()}
     histories = {ref.incarnation: read_history(store.manifest(ref), ref) for ref in needed.values()}
     others = [name for name in stored if name not in needed]
     for name in others:
@@ -131,7 +157,7 @@ def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float, g
         except GraphError:
             continue  # never finished: its maker died, or is still at it
     lingering = frozenset(name for name in others if stored[name] >= young and name not in going)
-    return Lineage(refs, tags, histories, lingering, (frozenset(others) - lingering) | late)
+    return Lineage(refs, tags, histories, lingering, (frozenset(others) - lingering) | late, held)
 
 
 def _going(ref: Ref, going: Collection[str]) -> list[str]:
@@ -159,41 +185,52 @@ def retained(lineage: Lineage, policy: Policy, now: datetime, gone: Reclaimed) -
     times = {name: history.times() for name, history in lineage.histories.items()}
     found: set[Position] = set()
     for ref in lineage.refs:
-        found |= _along(lineage, ref.incarnation, lineage.histories[ref.incarnation].head, policy, now, times, found)
-    for tag in lineage.tags:
+        found |= _along(lineage, (ref.incarnation, lineage.histories[ref.incarnation].head), policy, now, times, gone, found)
+    for tag in (*lineage.tags, *lineage.held):
         history = lineage.histories[tag.owner.incarnation]
         for seq in (seq for seq, commit in history.commits.items() if commit.id == tag.commit):
-            found |= _along(lineage, history.incarnation, seq, policy, now, times, found) if policy.is_unlimited else set()
-            found.add((history.incarnation, seq))
+            position = (history.incarnation, seq)
+            found |= _along(lineage, position, policy, now, times, gone, found) if policy.is_unlimited else set()
+            found |= {position} if history.commits[seq].is_maintenance else set()
+            found |= lineage.newest(lineage.logical(position), gone)
+    for tag in lineage.held:  # whoever holds it may be reading any of its layouts
+        history = lineage.histories[tag.owner.incarnation]
+        for seq in (seq for seq, commit in history.commits.items() if commit.id == tag.commit):
+            found |= set(lineage.layouts((history.incarnation, seq)))
     only_grace = Policy(None, policy.grace, policy.grace)
     for name in lineage.lingering & lineage.histories.keys():
-        found |= _along(lineage, name, lineage.histories[name].head, only_grace, now, times, ())
-    found |= _forks(lineage) | _merge_bases(lineage)
+        found |= _along(lineage, (name, lineage.histories[name].head), only_grace, now, times, gone, ())
+    found |= _forks(lineage) | _merge_bases(lineage, gone)
     heads = {lineage.at(ref.incarnation, lineage.histories[ref.incarnation].head) for ref in lineage.refs}
     return frozenset(p for p in found if p in heads or not gone.holds(*p))
 
 
 def _along(
     lineage: Lineage,
-    incarnation: str,
-    head: int,
+    head: Position,
     policy: Policy,
     now: datetime,
     times: Mapping[str, Mapping[int, int]],
+    gone: Reclaimed,
     known: Collection[Position],
 ) -> set[Position]:
     """The commits a policy keeps along the first parents of a head."""
     found: set[Position] = set()
     replaced: int | None = None
     horizon = policy.horizon(now)
-    for age, (position, _) in enumerate(lineage.walk(incarnation, head)):
+    age, laid_out = 0, False
+    for position, commit in lineage.walk(*head):
         if policy.is_unlimited and position in known:
             break  # and so is everything below it
         by_number = policy.keep is not None and age < policy.keep
         by_time = replaced is None or replaced >= horizon
         if not (policy.is_unlimited or by_number or by_time):
             break
-        found.add(position)
+        if policy.is_unlimited or by_time or not (laid_out or gone.holds(*position)):
+            found.add(position)
+            laid_out = True
+        if not commit.is_maintenance:
+            age, laid_out = age + 1, False
         replaced = times[position[0]][position[1]]
     return found
 
@@ -208,11 +245,17 @@ def _forks(lineage: Lineage) -> set[Position]:
     return found
 
 
-def _merge_bases(lineage: Lineage) -> set[Position]:
+def _merge_bases(lineage: Lineage, gone: Reclaimed) -> set[Position]:
     """Where a branch and `main`, or a branch and the one it came from, last met. Without merges that is where it began."""
     place_of = {commit.id: (name, seq) for name, h in lineage.histories.items() for seq, commit in h.commits.items()}
     commits = {c.id: c for h in lineage.histories.values() for c in (*h.carried, *h.commits.values())}
     live = {ref.incarnation: ref for ref in lineage.refs}
+
+    def logical(id_: str) -> str:
+        while (commit := commits.get(id_)) is not None and commit.is_maintenance and commit.parent is not None:
+            id_ = commit.parent
+        return id_
+
     merging: set[str] = set()
     for name, history in lineage.histories.items():
         for commit in (c for c in history.commits.values() if c.merged_parent is not None):
@@ -224,9 +267,9 @@ def _merge_bases(lineage: Lineage) -> set[Position]:
             continue
         origin = live.get(ref.origin.incarnation) if ref.origin is not None else None
         for other in {main, origin or main}:
-            tips = [_tip(lineage, r) for r in (ref, other)]
-            base = merge_base(tips[0], tips[1], lambda c: commits[c].parents if c in commits else ())
-            found |= {place_of[base]} if base in place_of else set()
+            tips = [logical(_tip(lineage, r)) for r in (ref, other)]
+            base = merge_base(tips[0], tips[1], lambda c: tuple(map(logical, commits[c].parents)) if c in commits else ())
+            found |= lineage.newest(place_of[base], gone) if base in place_of else set()
     return found
 
 

@@ -293,7 +293,8 @@ def _snapshots(
             yield ref.branch, tip, history.tables
     tagged = {(tag.owner.incarnation, tag.commit): tag.name for tag in lineage.tags}
     for name, history in lineage.histories.items():
-        tags = {seq: tagged[name, c.id] for seq, c in history.commits.items() if (name, c.id) in tagged}
+        named = {seq: tagged[name, c.id] for seq, c in history.commits.items() if (name, c.id) in tagged}
+        tags = {at: tag for seq, tag in named.items() for _, at in lineage.newest((name, seq), gone) or {(name, seq)}}
         chosen = {seq for seq in history.commits if seq in tags or (deep and not gone.holds(name, seq))}
         try:
             for seq, states in states_back_to(history, chosen):

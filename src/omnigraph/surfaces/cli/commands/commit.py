@@ -22,11 +22,12 @@ def command() -> None:
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch whose commits are listed.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@click.option("--maintenance", is_flag=True, help="Also commits that only changed how the graph is stored.")
 @json_option("the commits")
-def list_(uri: str | None, branch: str, limit: int | None, as_json: bool) -> None:
+def list_(uri: str | None, branch: str, limit: int | None, maintenance: bool, as_json: bool) -> None:
     """List the commits of a branch, newest first."""
     with open_graph(uri) as graph:
-        commits = graph.commits(branch, limit)
+        commits = graph.commits(branch, limit, maintenance=maintenance)
     if as_json:
         print_json({"commits": [commit.to_dict() for commit in commits]})
         return
@@ -34,17 +35,19 @@ def list_(uri: str | None, branch: str, limit: int | None, as_json: bool) -> Non
         line = f"{painted(commit.id, 'cyan')} graph_branch={commit.branch} graph_manifest_version={commit.number}"
         line += f" actor={commit.actor}" if commit.actor is not None else ""
         line += f" {commit.operation} {moment(commit.created_at)}"
+        line += " (maintenance)" if commit.is_maintenance else ""
         say(line + (f" {one_line(commit.message)}" if commit.message else ""))
 
 
 @command.command(capability=Capability.DATA, usable=READS)
 @click.argument("id", metavar="ID")
+@click.option("--maintenance", is_flag=True, help="If the id is that of maintenance, show that and not the commit it stores.")
 @uri_option
 @json_option("the commit")
-def show(id: str, uri: str | None, as_json: bool) -> None:
+def show(id: str, maintenance: bool, uri: str | None, as_json: bool) -> None:
     """Show one commit."""
     with open_graph(uri) as graph:
-        commit = graph.commit(id)
+        commit = graph.commit(id, maintenance=maintenance)
     if as_json:
         print_json(commit.to_dict())
         return
