@@ -37,7 +37,7 @@ def tidy(graph: og.Graph, branch: str = "main") -> str:
     """Lay the newest commit of a branch out anew; gives the commit of that."""
     found = graph.optimize(branch).commits
     if not found:  # nothing to pack: a row more and less would change the history, so ask for the same once more
-        found = (graph.store.snapshot(branch).layout,)
+        found = (graph._store.snapshot(branch).layout,)
     return found[-1]
 
 
@@ -72,8 +72,8 @@ class _Between(Effects):
 
 def test_upkeep_between_the_check_and_the_swap_voids_no_condition(graph: og.Graph) -> None:
     effects = _Between()
-    other = og.open(graph.store.place.uri, durability="os")
-    mine = GraphStore.open(Place.at(graph.store.place.uri, effects=effects))
+    other = og.open(graph._store.place.uri, durability="os")
+    mine = GraphStore.open(Place.at(graph._store.place.uri, effects=effects))
     head = mine.snapshot()
     effects.action = lambda: tidy(other)
     from omnigraph.storage.commits.lineage import OpClass
@@ -135,7 +135,7 @@ def test_a_feed_has_no_blocks_of_upkeep_and_pages_are_as_long_as_without(graph: 
     again = graph.changes(second.next)
     assert (again.blocks, again.caught_up) == ([], True)
     assert graph.changes(f"after:{made[1]}").blocks[0].cause.commit == made[2]
-    layout = graph.store.snapshot().layout
+    layout = graph._store.snapshot().layout
     assert graph.changes(f"after:{layout}").next == graph.changes("now").next == second.next
     assert graph.baseline().commit == made[2]
 
@@ -147,11 +147,11 @@ def test_time_travel_reads_the_newest_layout_and_tags_name_logical_commits(graph
     tag = graph.tags.create("v1", "main")
     assert tag.commit == commit
     graph.mutate(ADD, {"n": "dan", "a": 4})
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     assert fresh.view(at=commit).snapshot.layout == fresh.view(at="v1").snapshot.layout == made
     assert fresh.query(ALL, at=made).graph_commit_id == commit
     graph.branches.create("old", commit)
-    assert graph.store.snapshot("old").commit == commit
+    assert graph._store.snapshot("old").commit == commit
     assert graph.commits("old") == graph.commits()[1:]
 
 
@@ -163,16 +163,16 @@ def test_cleanup_leaves_every_commit_that_stays_in_one_layout(graph: og.Graph) -
     last = graph.commits()[0].id
     kept = graph.query(ALL, at=first).rows
     graph.tags.create("kept", first)
-    report = reclaim(graph.store, keep=2, older_than=None, grace=timedelta(0), dry_run=False)
+    report = reclaim(graph._store, keep=2, older_than=None, grace=timedelta(0), dry_run=False)
     assert (report.commits_kept, report.commits_reclaimed) == (3, 4), "counted as people count them"
-    fresh = og.open(graph.store.place.uri)
+    fresh = og.open(graph._store.place.uri)
     assert fresh.query(ALL, at=first).rows == fresh.query(ALL, at=layouts[0]).rows == kept
     assert fresh.query(ALL, at=last).row_count == 6
     blocks = fresh.changes(f"after:{fresh.commits()[1].id}").blocks
     assert [c.id for c in blocks[0].changes] == ["new2"]
     with pytest.raises(og.HistoryReclaimed):
         fresh.query(ALL, at=fresh.commits()[2].id)
-    assert verify(fresh.store, deep=True).ok
+    assert verify(fresh._store, deep=True).ok
     assert fresh.revert(last).outcome == "reverted"
 
 
@@ -195,9 +195,9 @@ def test_upkeep_beside_a_merge_never_makes_it_give_up(graph: og.Graph) -> None:
     graph.branches.create("work")
     graph.mutate(ADD, {"n": "dan", "a": 4}, branch="work")
     effects = _Between()
-    mine = og.open(graph.store.place.uri, durability="os")
-    other = og.open(graph.store.place.uri, durability="os")
-    object.__setattr__(mine.store.place, "effects", effects)
+    mine = og.open(graph._store.place.uri, durability="os")
+    other = og.open(graph._store.place.uri, durability="os")
+    object.__setattr__(mine._store.place, "effects", effects)
     effects.action = lambda: tidy(other)
     assert mine.merge("work").outcome == "fast_forward"
     assert effects.action is None
@@ -207,7 +207,7 @@ def test_upkeep_beside_a_merge_never_makes_it_give_up(graph: og.Graph) -> None:
 def test_a_load_of_many_rows_is_followed_by_upkeep_that_nobody_notices(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "g", SCHEMA, durability="os")
     loaded = graph.load({"Person": [{"name": f"p{n}", "age": n % 90} for n in range(30_000)]})
-    graph.reconciler.wait()
+    graph._reconciler.wait()
     assert len(graph.commits(maintenance=True)) > len(graph.commits()) == 2, "the indexes were built meanwhile"
     receipt = graph.mutate(ADD, {"n": "last", "a": 1}, if_commit=loaded.commit)
     assert receipt.commit is not None
@@ -239,14 +239,14 @@ def test_a_graph_from_before_commits_noted_down_where_they_stand(tmp_path: Path)
     late = graph.mutate(ADD, {"n": "gil", "a": 7}, branch="idle", if_commit=logical[0][0])
     assert late.commit is not None
     assert graph.merge("idle").outcome == "merged"
-    assert verify(graph.store, deep=True, content=True).ok
+    assert verify(graph._store, deep=True, content=True).ok
 
 
 def test_upkeep_in_threads_beside_conditional_writes(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "g", SCHEMA, durability="os")
     graph.mutate(ADD, {"n": "ada", "a": 0})
     over, catalog = Event(), graph.view().catalog
-    other = GraphStore.open(Place.at(graph.store.place.uri))
+    other = GraphStore.open(Place.at(graph._store.place.uri))
 
     def maintain() -> None:
         while not over.is_set():
