@@ -14,7 +14,7 @@ from tests.storage.latencies import is_busy, percentiles
 from tests.storage.writers import Writer
 
 from omnigraph.errors import NotFound
-from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore
@@ -192,8 +192,10 @@ def test_a_write_acknowledged_before_the_seal_is_under_it(folder: Path) -> None:
         deleter.expect("paused")  # the seal is prepared on a head that is about to be replaced
         commit = insert(store, "work", a=1)
         deleter.go()
-        assert deleter.outcome() == {"done": None}
+        told = deleter.outcome()["done"]
     seal, acknowledged = sealed_history(store, ref.incarnation)
+    assert isinstance(told, Commit)
+    assert told.id == seal
     assert acknowledged == commit.id != seal
     with pytest.raises(NotFound):
         insert(GraphStore.open(place(folder)), "work", b=1)
