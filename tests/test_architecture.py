@@ -58,6 +58,13 @@ def test_layers_hold(copy_of_the_package: Path) -> None:
         ("engine/snapshot/nodes.py", "import omnigraph.engine.execution.run"),
         ("engine/write/commit.py", "import omnigraph.engine.history.merge"),
         ("engine/load/read/parse.py", "import omnigraph.engine.load.run.request"),
+        ("surfaces/cli/commands/query.py", "import omnigraph.engine.graph"),
+        ("surfaces/cli/commands/query.py", "def late():\n    from omnigraph.storage.graph_store import GraphStore"),
+        ("surfaces/view/drawings.py", "import omnigraph.pipeline.load"),
+        ("service/operations/query.py", "import omnigraph.service.service"),
+        ("service/service.py", "import click"),
+        ("policy/port.py", "import omnigraph.language.source"),
+        ("engine/graph.py", "import omnigraph.service.service"),
     ],
 )
 def test_a_wrong_import_is_caught(copy_of_the_package: Path, module: str, statement: str) -> None:

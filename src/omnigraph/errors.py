@@ -24,6 +24,7 @@
     │   └── BlobRefused             blob_refused            a URI was given for a Blob that no policy allows
     ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
     ├── AlreadyExists               already_exists          the name is taken
+    ├── Forbidden                   forbidden               the policy does not let this caller do it; `.action` says what
     ├── ConflictError               somebody else got there first
     │   ├── KeyConflict             key_conflict            an entity with this id exists; `.violations` lists them
     │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
@@ -289,6 +290,17 @@ class AlreadyExists(GraphError):
 
     code = "already_exists"
     default_hint = "Choose another name or delete the existing one first."
+
+
+class Forbidden(GraphError):
+    """The caller may not do this. Nothing was done."""
+
+    code = "forbidden"
+    default_hint = "Nothing was done. Ask whoever keeps the policy of this graph, or act as somebody who may."
+
+    def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.action, self.rule = action, rule
 
 
 class ConflictError(GraphError):

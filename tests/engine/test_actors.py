@@ -65,7 +65,7 @@ def deleted_tag(graph: Graph) -> str | None:
 
 
 def created(made: og.Graph, branch: str) -> str | None:
-    found = og.open(made._store.place.uri).branches.get(branch)
+    found = og.open(made.uri).branches.get(branch)
     assert found.created_at is not None
     return found.created_by
 
@@ -83,7 +83,7 @@ CHANGES: dict[Any, Callable[[Graph], str | None]] = {
     Graph.cleanup: cleaned,
     Branches.create: lambda g: (g.branches.create("new", actor="ada"), created(g, "new"))[1],
     Branches.delete: deleted_branch,
-    Tags.create: lambda g: (g.tags.create("v2", "main", actor="ada"), og.open(g._store.place.uri).tags.list()[1].created_by)[1],
+    Tags.create: lambda g: (g.tags.create("v2", "main", actor="ada"), og.open(g.uri).tags.list()[1].created_by)[1],
     Tags.delete: deleted_tag,
     Analytics.pagerank: lambda g: (g.analytics.pagerank(write_to="rank", actor="ada"), newest(g))[1],
 }

@@ -167,6 +167,7 @@ ELSEWHERE = {
     errors.VoidConstraint: "tests/engine/write/test_patterns.py",
     errors.ScopeError: "tests/surfaces",
     errors.NotConfirmed: "tests/surfaces",
+    errors.Forbidden: "tests/service",
     errors.MixedMutationError: "a rule about the text",
     errors.KeyValueError: "a rule about the value",
     errors.QueryError: "a rule about the data",

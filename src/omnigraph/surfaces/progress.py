@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from omnigraph.engine.load.run.progress import Progress as Moment
-    from omnigraph.engine.load.run.progress import Report
+    from omnigraph.service.results import Progress as Moment
+    from omnigraph.service.results import Report
 
 
 @contextmanager

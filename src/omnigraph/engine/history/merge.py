@@ -79,7 +79,8 @@ class Merge:
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as JSON-ready data."""
-        data: dict[str, Any] = {"source": self.source, "target": self.into, "outcome": self.outcome, "actor_id": self.actor}
+        recorded = None if self.commit is None else self.commit.actor
+        data: dict[str, Any] = {"source": self.source, "target": self.into, "outcome": self.outcome, "actor_id": recorded}
         if self.commit is not None:
             data["graph_commit_id"] = self.commit.id
         if self.dry_run:

@@ -21,7 +21,7 @@ from omnigraph.surfaces.cli.output import say
 from omnigraph.surfaces.cli.settings import DEFAULT_WIDTH, FORMATS
 
 if TYPE_CHECKING:
-    from omnigraph.engine.execution.result import Result
+    from omnigraph.service.results import Result
 
 LEAST_WIDTH = 8
 

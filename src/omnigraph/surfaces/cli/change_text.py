@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.surfaces.cli.output import styled, use_colour
 
 if TYPE_CHECKING:
-    from omnigraph.engine.history.blocks import Cause
-    from omnigraph.engine.history.changes import Change, ChangeStats
-    from omnigraph.engine.history.conflicts import Conflict
-    from omnigraph.engine.history.evolution import SchemaChange
+    from omnigraph.service.results import Cause, Change, ChangeStats, Conflict, SchemaChange
 
 COLOURS = {"insert": "green", "update": "yellow", "delete": "red"}
 LONGEST_VALUE = 60
@@ -30,7 +27,7 @@ def painted(text: str, colour: str | None = None, *, bold: bool = False, dim: bo
 
 def value_text(value: object) -> str:
     """A value on one line."""
-    from omnigraph.engine.history.changes import shown
+    from omnigraph.service.results import shown
 
     if isinstance(value, str):
         text = value.replace("\n", "\\n")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.errors import GraphError, NotConfirmed, NotFound
+from omnigraph.errors import Forbidden, GraphError, NotConfirmed, NotFound
+from omnigraph.service.operations.show_branch import ShowBranch
 from omnigraph.surfaces.cli.output import say
 from omnigraph.surfaces.cli.scope import here
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.surfaces.cli.scope import Connection
 
 
 def is_local(uri: str) -> bool:
@@ -63,7 +64,7 @@ class Interrupted(click.ClickException):
 
 
 @contextmanager
-def interruptible(graph: Graph, branch: str) -> Iterator[None]:
+def interruptible(graph: Connection, branch: str) -> Iterator[None]:
     """A write to a branch. After Ctrl-C the branch is looked at, so that what is said about it is true.
 
     A commit is one atomic step at the very end: before it nothing has changed, after it everything has.
@@ -86,7 +87,7 @@ def interruptible(graph: Graph, branch: str) -> Iterator[None]:
         ) from None
 
 
-def completing_indexes(graph: Graph, commit: str) -> None:
+def completing_indexes(graph: Connection, commit: str) -> None:
     """Wait for the indexes of what was committed, where a person sees why. Whoever does not want to may press Ctrl-C."""
     from omnigraph.surfaces.progress import working
 
@@ -108,7 +109,7 @@ def one_step(look: str) -> Iterator[None]:
         raise Interrupted(f"Stopped, perhaps after it was done: `{look}` shows.") from None
 
 
-def _head(graph: Graph, branch: str) -> str | None:
-    with suppress(NotFound):
-        return graph.view(branch).snapshot.commit
+def _head(graph: Connection, branch: str) -> str | None:
+    with suppress(NotFound, Forbidden):  # whoever may write need not be let read
+        return graph.run(ShowBranch(graph.ref, branch))
     return None

@@ -11,6 +11,7 @@ import click
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.model.printable import printable
 from omnigraph.model.versions import API_VERSION, __version__
+from omnigraph.service import Service
 from omnigraph.surfaces.cli.output import fail, say, wants_json
 from omnigraph.surfaces.cli.scope import Globals, global_options
 
@@ -152,11 +153,12 @@ def cli(ctx: click.Context) -> None:
 cli.params += global_options(frozenset({"store", "profile", "as", "yes", "quiet"}))
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and give its exit code."""
-    as_json = wants_json(sys.argv[1:] if arguments is None else arguments)
+def run(arguments: Sequence[str] | None = None, *, service: Service | None = None) -> int:
+    """Run the command line and give its exit code. `service` is the door it goes through, if not that of direct access."""
+    given = None if arguments is None else list(arguments)
+    as_json = wants_json(sys.argv[1:] if given is None else given)
     try:
-        code = cli.main(args=None if arguments is None else list(arguments), prog_name="omnigraph", standalone_mode=False)
+        code = cli.main(args=given, prog_name="omnigraph", standalone_mode=False, obj=Globals(service=service))
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code

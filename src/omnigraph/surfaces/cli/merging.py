@@ -20,9 +20,8 @@ from omnigraph.surfaces.cli.consent import interruptible
 from omnigraph.surfaces.cli.output import say
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
-    from omnigraph.engine.history.conflicts import Conflict
-    from omnigraph.engine.history.merge import Merge
+    from omnigraph.service.results import Conflict, Merge
+    from omnigraph.surfaces.cli.scope import Connection
 
 SHOWN_CHANGES = 40
 """Changes of a preview that are spelt out; the rest is counted."""
@@ -32,7 +31,7 @@ Attempt = Callable[[Any, bool], "Merge"]
 
 
 def settled(
-    graph: Graph, branch: str, attempt: Attempt, chosen: Any, *, dry_run: bool, interactive: bool, as_json: bool
+    graph: Connection, branch: str, attempt: Attempt, chosen: Any, *, dry_run: bool, interactive: bool, as_json: bool
 ) -> Merge:
     """The outcome of a merge or revert, conflicts settled the way that was asked for."""
     if interactive and (dry_run or as_json):

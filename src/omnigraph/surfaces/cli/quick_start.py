@@ -37,7 +37,7 @@ def import_engine(*, frames: bool = False) -> None:
         gc.disable()
         if not frames:
             skip_pandas()
-    import omnigraph.engine.graph  # noqa: F401
+    import omnigraph.service.direct  # noqa: F401
 
     if _own_process:
         gc.freeze()

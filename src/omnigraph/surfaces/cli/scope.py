@@ -16,16 +16,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from omnigraph.errors import ScopeError, UsageError
+from omnigraph.service import Caller, GraphRef, Origin, Service
 from omnigraph.surfaces.cli import settings
 from omnigraph.surfaces.cli.quick_start import import_engine
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from types import TracebackType
+
+    from omnigraph.service.operation import Operation
+
+R = TypeVar("R")
 
 
 class Capability(Enum):
@@ -69,6 +74,8 @@ class Globals:
     profile: str | None = None
     yes: bool = False
     quiet: bool = False
+    service: Service | None = None
+    """The door, where another one than that of direct access is meant."""
 
     def given(self, flag: str) -> bool:
         """Whether a flag of addressing was given."""
@@ -208,18 +215,48 @@ def actor() -> str | None:
     return flags.actor if flags.actor is not None else flags.settings.actor
 
 
-def open_graph(uri: str | None = None, *, read_only: bool = True) -> Graph:
-    """The graph a command works on."""
-    return open_at(address(uri), read_only=read_only)
+def caller() -> Caller:
+    """Who asks."""
+    return Caller(actor(), Origin.CLI)
 
 
-def open_at(where: str, *, read_only: bool = True, frames: bool = False) -> Graph:
-    """The graph at an address. Nothing heavy is imported before this. `frames`: data frames may be met."""
+@dataclass(frozen=True)
+class Connection:
+    """What a command has of a graph: its name, and the door that everything it wants done goes through."""
+
+    ref: GraphRef
+    service: Service
+    caller: Caller
+
+    def run(self, operation: Operation[R]) -> R:
+        """Have something done."""
+        return self.service.run(self.caller, operation)
+
+    def close(self) -> None:
+        """Let go of the graph, and wait for what it is still doing."""
+        self.service.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def connect(uri: str | None = None, *, read_only: bool = True) -> Connection:
+    """A connection to the graph a command works on."""
+    return connect_to(address(uri), read_only=read_only)
+
+
+def connect_to(where: str, *, read_only: bool = True, frames: bool = False) -> Connection:
+    """A connection to the graph at an address. Nothing heavy is imported before this. `frames`: data frames may be met."""
     import_engine(frames=frames)
-    from omnigraph.embedding import configured
-    from omnigraph.engine.opening import open as open_
+    service = here().service
+    if service is None:
+        from omnigraph.service.direct import DirectGraphs
 
-    return open_(where, read_only=read_only, embedder=configured(os.environ))
+        service = Service(DirectGraphs())
+    return Connection(GraphRef(where, read_only), service, caller())
 
 
 def uri_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,14 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from omnigraph.engine.calls import arguments
-from omnigraph.engine.calls.arguments import State, name_of
-from omnigraph.engine.calls.guard import door
+from omnigraph.service.python_calls import State, arguments, door, name_of
 from omnigraph.surfaces.view.picture import Picture
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
-    from omnigraph.engine.planning.prepared import QueryText
+    from omnigraph.service.results import Graph, QueryText
 
 __all__ = ["Picture", "view"]
 
@@ -45,22 +42,12 @@ def view(
     limit: int | None = None,
 ) -> Picture:
     """A picture of the schema of a graph, of what a query matched, or of what differs between two states."""
-    from omnigraph.errors import UsageError
-    from omnigraph.surfaces.view import drawings
+    from omnigraph.service import Caller, Origin, Service
+    from omnigraph.service.direct import OneGraph
+    from omnigraph.surfaces.view.pictures import Wanted, picture_of
 
-    place = graph.uri
-    if diff is not None:
-        if query is not None or branch is not None or at is not None:
-            raise UsageError("a diff is between two states", hint="Leave query, branch and at out.")
-        found = graph.diff(*diff)
-        before, after = (graph.view(at=end.commit) for end in (found.before, found.after))
-        return Picture(drawings.of_diff(found, before, after, place, limit))
-    if query is not None:
-        bound = {} if limit is None else {"limit": limit}
-        matched = graph.subgraph(query, params, name=name, branch=branch, at=at, **bound)
-        return Picture(drawings.of_answer(matched, place))
-    if params is not None or name is not None or limit is not None:
-        raise UsageError("params, name and limit belong to a query", hint="Give query=… too.")
-    shown = graph.view(branch, at)
-    rows = {t.name: t.rows for t in graph.stats(branch, at).types}
-    return Picture(drawings.of_schema(shown.catalog, place, rows, f"{name_of(at) or branch or 'main'} @ {shown.snapshot.commit}"))
+    opened = OneGraph(graph)
+    service, caller = Service(opened), Caller(None, Origin.PYTHON)
+    states = None if diff is None else (name_of(diff[0]), name_of(diff[1]))
+    wanted = Wanted(query, params, name, states, branch, name_of(at), limit)
+    return picture_of(lambda operation: service.run(caller, operation), opened.ref, wanted)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.catalog.catalog import Catalog, EntityType, Property
-from omnigraph.engine.export.subgraph import Subgraph, nodes_by_id
-from omnigraph.engine.history.changes import Change, shown
-from omnigraph.engine.history.diff import Diff
-from omnigraph.engine.snapshot.view import View
+from omnigraph.service.results import Change, Diff, Node, Subgraph, shown
 from omnigraph.surfaces.view.drawing import Detail, Drawing, DrawnEdge, DrawnNode, Status
 
 DRAWN_CHANGES = 1_000
@@ -103,7 +101,15 @@ def _text(value: object) -> str:
 # ── diffs ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def of_diff(diff: Diff, before: View, after: View, place: str, limit: int | None = None) -> Drawing:
+@dataclass(frozen=True)
+class Side:
+    """One of the two states of a diff: its schema, and its nodes by type and id."""
+
+    catalog: Catalog
+    nodes: Callable[[Mapping[str, frozenset[str]]], Sequence[Node]]
+
+
+def of_diff(diff: Diff, before: Side, after: Side, place: str, limit: int | None = None) -> Drawing:
     """What differs between two states, and the nodes that changed edges lead to."""
     most = DRAWN_CHANGES if limit is None else limit
     changes = diff.changes[:most]
@@ -144,18 +150,17 @@ def _changes(change: Change) -> Detail:
     return (("id", change.id), *((name, _text(before.get(name)), _text(after.get(name))) for name in names))
 
 
-def _named(view: View, nodes: Mapping[str, DrawnNode]) -> dict[str, DrawnNode]:
+def _named(side: Side, nodes: Mapping[str, DrawnNode]) -> dict[str, DrawnNode]:
     """The nodes around the changes, with the properties they have in a state."""
     around: dict[str, set[str]] = {}
     for node in nodes.values():
-        if node.status == "context" and node.type in view.catalog.nodes:
+        if node.status == "context" and node.type in side.catalog.nodes:
             around.setdefault(node.type, set()).add(node.key.removeprefix(f"{node.type}/"))
-    found = [n for type_, ids in around.items() for n in nodes_by_id(view, (type_,), ids).values()]
     return {
         _key(n.type, n.id): DrawnNode(
             _key(n.type, n.id), n.type, _label(n.id, n.properties), _values(n.id, n.properties), "context"
         )
-        for n in found
+        for n in side.nodes({type_: frozenset(ids) for type_, ids in around.items()})
     }
 
 

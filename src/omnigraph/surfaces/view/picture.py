@@ -9,8 +9,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
-from omnigraph.engine.calls.arguments import AnyPath
-from omnigraph.engine.calls.guard import door
+from omnigraph.service.python_calls import AnyPath, door
 from omnigraph.surfaces.view.drawing import Drawing
 
 NOTEBOOK_HEIGHT = 560

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from omnigraph.errors import ScopeError, UsageError
+from omnigraph.service.operations.query import Query
 from omnigraph.surfaces.cli.answers import chosen_format, format_options, write_answer
 from omnigraph.surfaces.cli.arguments import parameters
 from omnigraph.surfaces.cli.files import read_source
-from omnigraph.surfaces.cli.scope import PURPOSE, Capability, Command, here, open_graph
+from omnigraph.surfaces.cli.scope import PURPOSE, Capability, Command, connect, here
 
 SCOPE_FLAGS = frozenset(PURPOSE)
 
@@ -53,8 +54,8 @@ def command(
     together = {**alias.params, **positional, **(parameters(params, params_file) or {})}
     form = chosen_format(format_, as_json, alias.format, flags.settings.output)
     source = read_source(alias.query, what="query file")
-    with open_graph(alias.store, read_only=False) as graph:
-        result = graph.query(source, together, name=alias.name, branch=alias.branch)
+    with connect(alias.store, read_only=False) as graph:
+        result = graph.run(Query(graph.ref, source, together, alias.name, alias.branch))
         write_answer(result, form, out, width=flags.settings.width, layout=flags.settings.layout)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.service.operations.read_blob import ReadBlob
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
 from omnigraph.surfaces.cli.output import data_sink, print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
+from omnigraph.surfaces.cli.scope import READS, Capability, Group, connect, uri_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def command() -> None:
 @click.option("--out", metavar="PATH", help="Write to a file instead of stdout.")
 @json_option("what was written (with --out)")
 def get(
-    entity: str,
+    entity: Literal["node", "edge"],
     type_: str,
     id_: str,
     property_name: str,
@@ -66,8 +67,8 @@ def get(
     if as_json and out is None:
         raise click.UsageError("--json tells what was written to a file: give --out too")
     branch, snapshot = target(branch, snapshot)
-    with open_graph(uri) as graph:
-        found = graph.blob(entity, type_, id_, property_name, branch=branch, at=snapshot)  # type: ignore[arg-type]
+    with connect(uri) as graph:
+        found = graph.run(ReadBlob(graph.ref, entity, type_, id_, property_name, branch, snapshot))
     whole = found.data
     if offset and offset >= len(whole):
         raise UsageError("Blob range is not satisfiable", hint=f"The Blob has {len(whole)} bytes.")
@@ -86,7 +87,7 @@ def get(
 @selector
 @json_option("the description")
 def stat(
-    entity: str,
+    entity: Literal["node", "edge"],
     type_: str,
     id_: str,
     property_name: str,
@@ -97,8 +98,8 @@ def stat(
 ) -> None:
     """Describe a Blob without writing it."""
     branch, snapshot = target(branch, snapshot)
-    with open_graph(uri) as graph:
-        found = graph.blob(entity, type_, id_, property_name, branch=branch, at=snapshot)  # type: ignore[arg-type]
+    with connect(uri) as graph:
+        found = graph.run(ReadBlob(graph.ref, entity, type_, id_, property_name, branch, snapshot))
     where = {"branch": branch or ("main" if snapshot is None else None), "snapshot": snapshot}
     about = {"size": found.size, "etag": found.etag} if found.uri is None else {"uri": found.uri}
     data = {

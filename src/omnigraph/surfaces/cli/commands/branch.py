@@ -5,11 +5,15 @@ from __future__ import annotations
 import click
 
 from omnigraph.errors import GraphError
+from omnigraph.service.operations.create_branch import CreateBranch
+from omnigraph.service.operations.delete_branch import DeleteBranch
+from omnigraph.service.operations.list_branches import ListBranches
+from omnigraph.service.operations.merge import Merge
 from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_options
 from omnigraph.surfaces.cli.consent import confirm, echo_write, one_step
 from omnigraph.surfaces.cli.merging import settled, tell
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, actor, address, open_at, open_graph, uri_option
+from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to, uri_option
 
 QUIET = frozenset({"quiet"})
 
@@ -28,10 +32,10 @@ def create(name: str, from_: str, uri: str | None, as_json: bool) -> None:
     """Create a branch. It costs the same whatever the size of the graph."""
     where = address(uri)
     echo_write("branch create", where)
-    with open_at(where, read_only=False) as graph, one_step("omnigraph branch list"):
-        graph.branches.create(name, from_=from_)
+    with connect_to(where, read_only=False) as graph, one_step("omnigraph branch list"):
+        made = graph.run(CreateBranch(graph.ref, name, from_))
     if as_json:
-        print_json({"uri": where, "from": from_, "name": name, "actor_id": actor()})
+        print_json({"uri": where, "from": from_, "name": name, "actor_id": made.created_by})
     else:
         say(f"created branch {name} from {from_}")
 
@@ -41,8 +45,8 @@ def create(name: str, from_: str, uri: str | None, as_json: bool) -> None:
 @json_option("the names")
 def list_(uri: str | None, as_json: bool) -> None:
     """List the branches by name."""
-    with open_graph(uri) as graph:
-        names = graph.branches.list()
+    with connect(uri) as graph:
+        names = graph.run(ListBranches(graph.ref))
     if as_json:
         print_json({"branches": names})
     else:
@@ -59,10 +63,10 @@ def delete(name: str, uri: str | None, as_json: bool) -> None:
     where = address(uri)
     confirm(f"deleting branch `{name}`", where, as_json=as_json)
     echo_write("branch delete", where)
-    with open_at(where, read_only=False) as graph, one_step("omnigraph branch list"):
-        graph.branches.delete(name)
+    with connect_to(where, read_only=False) as graph, one_step("omnigraph branch list"):
+        sealed = graph.run(DeleteBranch(graph.ref, name))
     if as_json:
-        print_json({"uri": where, "name": name, "actor_id": actor()})
+        print_json({"uri": where, "name": name, "actor_id": None if sealed is None else sealed.actor})
     else:
         say(f"deleted branch {name}")
 
@@ -101,13 +105,11 @@ def merge(
     where = address(uri)
     if not dry_run:
         echo_write("branch merge", where)
-    with open_at(where, read_only=dry_run) as graph:
+    with connect_to(where, read_only=dry_run) as graph:
         merged = settled(
             graph,
             into,
-            lambda chosen, preview: graph.merge(
-                source, into=into, dry_run=preview, resolve=chosen, strict=strict, actor=actor(), message=message
-            ),
+            lambda chosen, preview: graph.run(Merge(graph.ref, source, into, preview, chosen, strict, message)),
             resolution(resolve, resolve_file),
             dry_run=dry_run,
             interactive=interactive,
@@ -116,7 +118,7 @@ def merge(
         data = merged.to_dict()
         if delete_branch:
             try:
-                graph.branches.delete(source)
+                graph.run(DeleteBranch(graph.ref, source))
                 data["branch_deleted"] = True
             except GraphError as error:  # the merge stands; that the name is still there is worth a word, not a failure
                 data |= {"branch_deleted": False, "branch_delete_error": error.message}

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.errors import StorageError, UsageError
+from omnigraph.service.operations.baseline import Baseline
+from omnigraph.service.operations.poll_changes import PollChanges
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
 from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, painted, schema_lines
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
+from omnigraph.surfaces.cli.scope import READS, Capability, Group, connect, uri_option
 
 if TYPE_CHECKING:
-    from omnigraph.engine.history.baseline import Baseline
-    from omnigraph.engine.history.blocks import Block
+    from omnigraph.service.results import Baseline as CapturedBaseline
+    from omnigraph.service.results import Block
 
 
 @click.group(cls=Group)
@@ -58,10 +60,10 @@ def poll(
     if start is not None and start not in ("now", "beginning") and not start.startswith("after:"):
         raise click.UsageError(f"--start is now, beginning or after:COMMIT, not `{start}`")
     blocks: list[Block] = []
-    with open_graph(uri) as graph:
+    with connect(uri) as graph:
         since = cursor or start or "now"
         while True:
-            page = graph.changes(since, branch=branch, limit=limit, kinds=kinds, types=types, ops=ops)
+            page = graph.run(PollChanges(graph.ref, since, branch, limit, kinds, types, ops))
             for block in page:
                 if blocks and blocks[-1].cause == block.cause:  # the rest of a commit that did not fit on the page before
                     blocks[-1] = replace(blocks[-1], changes=[*blocks[-1].changes, *block.changes])
@@ -102,8 +104,8 @@ def baseline(
 
     The file appears under its name when it is complete and safe on the disk, and only then is the cursor printed.
     """
-    with open_graph(uri) as graph:
-        found = graph.baseline(branch, kinds=kinds, types=types, ops=ops)
+    with connect(uri) as graph:
+        found = graph.run(Baseline(graph.ref, branch, kinds, types, ops))
         _write(found, Path(out))
     if as_json:
         print_json({"snapshot_commit_id": found.commit, "resume_cursor": found.cursor})
@@ -113,7 +115,7 @@ def baseline(
     say(f"resume_cursor: {found.cursor}")
 
 
-def _write(found: Baseline, out: Path) -> None:
+def _write(found: CapturedBaseline, out: Path) -> None:
     """Write a baseline so that its name never stands for half of one, or for somebody else's."""
     if not out.parent.is_dir():
         raise UsageError(f"the folder {out.parent} does not exist")

@@ -9,14 +9,16 @@ import click
 
 from omnigraph.errors import UsageError
 from omnigraph.model.times import duration
+from omnigraph.service.operations.cleanup import Cleanup
+from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import confirm as ask_for_consent
 from omnigraph.surfaces.cli.consent import echo_write
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
+from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
 
 
-@click.command(cls=Command, capability=Capability.DIRECT, usable=READS, also=frozenset({"quiet", "yes"}))
+@click.command(cls=Command, capability=Capability.DIRECT, usable=WRITES, also=frozenset({"quiet", "yes"}))
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N commits of every branch.")
 @click.option("--older-than", metavar="DUR", help="Keep what was current within this time: 90s, 30m, 12h, 7d, 2w.")
@@ -39,9 +41,9 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
         echo_write("cleanup", where)
     from omnigraph.surfaces.progress import working
 
-    with open_at(where, read_only=not confirmed) as graph, working("looking for what nobody needs"):
-        names = {t.path: t.type_key for t in graph.snapshot().types}
-        report = graph.cleanup(keep=keep or 1, older_than=age, dry_run=not confirmed)
+    with connect_to(where, read_only=not confirmed) as graph, working("looking for what nobody needs"):
+        names = {t.path: t.type_key for t in graph.run(Snapshot(graph.ref)).types}
+        report = graph.run(Cleanup(graph.ref, keep or 1, age, not confirmed))
     datasets: list[dict[str, Any]] = [
         {"type_key": names.get(s.path, s.path), "bytes_removed": s.bytes_removed, "files_removed": s.files_removed, "error": None}
         for s in report.tables

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 import click
 
+from omnigraph.service.operations.commit_changes import CommitChanges
+from omnigraph.service.operations.list_commits import ListCommits
+from omnigraph.service.operations.show_commit import ShowCommit
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
 from omnigraph.surfaces.cli.change_text import cause_lines, change_lines, moment, painted
 from omnigraph.surfaces.cli.output import one_line, print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Group, open_graph, uri_option
+from omnigraph.surfaces.cli.scope import READS, Capability, Group, connect, uri_option
 
 
 @click.group(cls=Group)
@@ -26,8 +29,8 @@ def command() -> None:
 @json_option("the commits")
 def list_(uri: str | None, branch: str, limit: int | None, maintenance: bool, as_json: bool) -> None:
     """List the commits of a branch, newest first."""
-    with open_graph(uri) as graph:
-        commits = graph.commits(branch, limit, maintenance=maintenance)
+    with connect(uri) as graph:
+        commits = graph.run(ListCommits(graph.ref, branch, limit, maintenance))
     if as_json:
         print_json({"commits": [commit.to_dict() for commit in commits]})
         return
@@ -46,8 +49,8 @@ def list_(uri: str | None, branch: str, limit: int | None, maintenance: bool, as
 @json_option("the commit")
 def show(id: str, maintenance: bool, uri: str | None, as_json: bool) -> None:
     """Show one commit."""
-    with open_graph(uri) as graph:
-        commit = graph.commit(id, maintenance=maintenance)
+    with connect(uri) as graph:
+        commit = graph.run(ShowCommit(graph.ref, id, maintenance))
     if as_json:
         print_json(commit.to_dict())
         return
@@ -74,8 +77,8 @@ def changes(
     as_json: bool,
 ) -> None:
     """Show what a commit changed, against its first parent. All pages are followed unless --page-token asks for one."""
-    with open_graph(uri) as graph:
-        block = graph.commit_changes(id, page_token=page_token, limit=limit, kinds=kinds, types=types, ops=ops)
+    with connect(uri) as graph:
+        block = graph.run(CommitChanges(graph.ref, id, page_token, limit, kinds, types, ops))
         if page_token is not None and as_json:
             print_json(block.to_dict())
             return
@@ -86,7 +89,7 @@ def changes(
             token = block.next_page_token
             if token is None or page_token is not None:
                 break
-            block = graph.commit_changes(id, page_token=token, limit=limit, kinds=kinds, types=types, ops=ops)
+            block = graph.run(CommitChanges(graph.ref, id, token, limit, kinds, types, ops))
         pages.end()
         if page_token is not None and token is not None:
             say(f"next_page_token: {token}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.diff import Diff
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
 from omnigraph.surfaces.cli.change_text import change_lines, painted, stats_text
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph, uri_option
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect, uri_option
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -36,8 +37,8 @@ def command(
     """
     if only_stats and as_json:
         raise click.UsageError("--stat and --json exclude each other: the JSON has both")
-    with open_graph(uri) as graph:
-        found = graph.diff(before, after, kinds=kinds, types=types, ops=ops)
+    with connect(uri) as graph:
+        found = graph.run(Diff(graph.ref, before, after, kinds, types, ops))
         if as_json:
             print_json(found.to_dict())
             return

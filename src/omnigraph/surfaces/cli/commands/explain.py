@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.explain import Explain
 from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, target, target_options, the_query
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -29,8 +30,8 @@ def command(
     source = the_query(name, query_path, query_text)
     given = parameters(params, params_file)
     branch, snapshot = target(branch, snapshot)
-    with open_graph() as graph:
-        plan = graph.explain(source, given, name=name, branch=branch, at=snapshot, analyze=analyze)
+    with connect() as graph:
+        plan = graph.run(Explain(graph.ref, source, given, name, branch, snapshot, analyze))
     if as_json:
         print_json(plan.to_dict())
     else:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.export import Export
+from omnigraph.service.operations.stats import Stats
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
 from omnigraph.surfaces.cli.output import data_sink, print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -37,16 +39,16 @@ def command(
     branch, snapshot = target(branch, snapshot)
     from omnigraph.surfaces.progress import counting_bar
 
-    with open_graph(uri) as graph:
-        stats = graph.stats(branch, snapshot)
+    with connect(uri) as graph:
+        stats = graph.run(Stats(graph.ref, branch, snapshot))
         total = sum(t.rows for t in stats.types if not types or t.name in types)
         chosen = types or None
         if out is not None:
             with counting_bar("exporting", total) as advance:
-                done = graph.export(out, types=chosen, branch=branch, at=snapshot, progress=advance)
+                done = graph.run(Export(graph.ref, out, chosen, branch, snapshot, advance))
         else:
             sink = data_sink()
-            done = graph.export(sink, types=chosen, branch=branch, at=snapshot)
+            done = graph.run(Export(graph.ref, sink, chosen, branch, snapshot))
             sink.flush()
     if as_json:
         print_json({"out": out, "graph_commit_id": done.commit, "entities": done.entities, "bytes": done.bytes})

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
+from omnigraph.service.operations.init import Init
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.quick_start import import_engine
-from omnigraph.surfaces.cli.scope import Capability, Command, checked, here
+from omnigraph.surfaces.cli.scope import Capability, Command, checked, connect_to
 
 
-@click.command(cls=Command, capability=Capability.DIRECT)
+@click.command(cls=Command, capability=Capability.DIRECT, usable=frozenset({"as"}))
 @click.argument("uri", metavar="URI")
 @click.option("--schema", "schema_path", required=True, metavar="FILE", help="The .pg file of the new graph.")
 @click.option("--force", is_flag=True, help="Accepted for scripts: a failed init leaves nothing behind that stands in the way.")
@@ -27,11 +27,9 @@ def command(uri: str, schema_path: str, force: bool, as_json: bool) -> None:
     omnigraph init people.omni --schema people.pg
     """
     read_source(schema_path, what="schema file")
-    import_engine()
-    from omnigraph.engine.opening import init
-
-    graph = init(checked(uri), Path(schema_path), actor=here().settings.actor)
+    with connect_to(checked(uri), read_only=False) as graph:
+        commit = graph.run(Init(graph.ref, Path(schema_path)))
     if as_json:
-        print_json({"uri": uri, "commit": graph.commits(limit=1)[0].to_dict()})
+        print_json({"uri": uri, "commit": commit.to_dict()})
     else:
         say(f"initialized {uri}")

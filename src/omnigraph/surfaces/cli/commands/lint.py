@@ -9,10 +9,11 @@ from omnigraph.catalog.linting import LintReport, SchemaSource, lint
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.errors import UsageError
 from omnigraph.language.lint import Severity
+from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say, tell_diagnostic
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, here, open_at
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, connect_to, here
 
 _LABELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARN ", Severity.INFO: "INFO "}
 
@@ -44,8 +45,8 @@ def command(uri: str | None, query_path: str, schema_path: str | None, as_json: 
 def _schema(uri: str | None, path: str | None) -> tuple[Catalog, SchemaSource]:
     if path is None:
         where = address(uri)
-        with open_at(where) as graph:
-            return graph.view().catalog, SchemaSource("graph", where)
+        with connect_to(where) as graph:
+            return graph.run(ShowSchema(graph.ref)).catalog, SchemaSource("graph", where)
     given = [name for name, is_there in ((uri or "", uri), ("--store", here().store), ("--profile", here().profile)) if is_there]
     if given:
         raise UsageError(f"--schema {path} and {given[0]} both name a schema", hint="Give one of them.")

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from omnigraph.errors import UsageError, WouldEmpty
+from omnigraph.service.operations.load import Load, SparkSettings
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import ask, completing_indexes, confirm, echo_write, interruptible
 from omnigraph.surfaces.cli.files import Stdin
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, open_at
+from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
-    from omnigraph.engine.load.run.result import LoadResult
+    from omnigraph.service.results import LoadResult
+    from omnigraph.surfaces.cli.scope import Connection
 
 MODES = ("overwrite", "append", "merge")
 ENGINES = ("auto", "local", "spark")
+EngineName = Literal["auto", "local", "spark"]
 ALSO = frozenset({"yes", "quiet"})
 
 
@@ -80,7 +82,7 @@ def command(
     types: tuple[str, ...],
     skip_unknown: bool,
     allow_empty: bool,
-    engine: str,
+    engine: EngineName,
     master: str | None,
     conf: tuple[str, ...],
     quarantine: str | None,
@@ -117,7 +119,7 @@ def ingest(uri: str | None, paths: tuple[str, ...], mode: str, branch: str, from
     run(uri, paths, as_json, "ingest", mode=mode, branch=branch, from_=from_, dialect="compatible")
 
 
-def _engine(engine: str, master: str | None, conf: tuple[str, ...]) -> object:
+def _engine(engine: EngineName, master: str | None, conf: tuple[str, ...]) -> EngineName | SparkSettings:
     """Who does the work: the name of an engine, or Spark as it was asked for."""
     if master is None and not conf:
         return engine
@@ -129,12 +131,7 @@ def _engine(engine: str, master: str | None, conf: tuple[str, ...]) -> object:
         if not sign or not name.strip():
             raise UsageError(f"--conf {given}: write KEY=VALUE", hint="Such as --conf spark.executor.memory=4g.")
         settings[name.strip()] = value
-    from omnigraph.engine.load.run.runners import runner_of
-
-    runner_of("spark")  # says what is missing, if anything is
-    from omnigraph.pipeline.load import started_on
-
-    return started_on(master, settings)
+    return SparkSettings(master, settings)
 
 
 def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **options: Any) -> None:
@@ -144,7 +141,7 @@ def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **op
     if options["mode"] == "overwrite":
         confirm(f"replacing what branch `{branch}` has", where, as_json=as_json)
     echo_write(label, where)
-    with open_at(where, read_only=False, frames=True) as graph:
+    with connect_to(where, read_only=False, frames=True) as graph:
         try:
             result = _loaded(graph, paths, options)
         except WouldEmpty as error:
@@ -156,11 +153,11 @@ def run(uri: str | None, paths: tuple[str, ...], as_json: bool, label: str, **op
         completing_indexes(graph, result.commit.id)
 
 
-def _loaded(graph: Graph, paths: tuple[str, ...], options: dict[str, Any]) -> LoadResult:
+def _loaded(graph: Connection, paths: tuple[str, ...], options: dict[str, Any]) -> LoadResult:
     from omnigraph.surfaces.progress import loading_bar
 
     with interruptible(graph, options["branch"]), loading_bar() as report:
-        return graph.load(_source(paths), actor=actor(), progress=report, **options)
+        return graph.run(Load(graph.ref, _source(paths), progress=report, **options))
 
 
 def _tell(result: LoadResult, where: str, branch: str, as_json: bool) -> None:

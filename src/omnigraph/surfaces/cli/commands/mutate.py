@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.mutate import Mutate
 from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, the_query
 from omnigraph.surfaces.cli.consent import interruptible
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, open_graph
+from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, connect
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=WRITES)
@@ -34,8 +35,8 @@ def command(
     """
     source = the_query(name, query_path, query_text)
     given = parameters(params, params_file)
-    with open_graph(read_only=False) as graph, interruptible(graph, branch):
-        receipt = graph.mutate(source, given, name=name, branch=branch, if_commit=if_commit, actor=actor(), message=message)
+    with connect(read_only=False) as graph, interruptible(graph, branch):
+        receipt = graph.run(Mutate(graph.ref, source, given, name, branch, if_commit, message))
     if as_json:
         print_json(receipt.to_dict())
         return

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.optimize import Optimize
+from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import echo_write, interruptible
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, here, open_at
+from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
 
 
-@click.command(cls=Command, capability=Capability.DIRECT, usable=READS, also=frozenset({"quiet"}))
+@click.command(cls=Command, capability=Capability.DIRECT, usable=WRITES, also=frozenset({"quiet"}))
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to work on.")
 @json_option("what was done")
@@ -23,11 +25,11 @@ def command(uri: str | None, branch: str, as_json: bool) -> None:
     echo_write("optimize", where)
     from omnigraph.surfaces.progress import counting_bar
 
-    with open_at(where, read_only=False) as graph, interruptible(graph, branch):
-        keys = {t.name: t for t in graph.snapshot(branch).types}
+    with connect_to(where, read_only=False) as graph, interruptible(graph, branch):
+        keys = {t.name: t for t in graph.run(Snapshot(graph.ref, branch)).types}
         with counting_bar("optimizing", len(keys), unit="types") as advance:
-            done = graph.optimize(branch, progress=lambda _: advance(1), actor=here().settings.actor)
-        after = {t.name: t for t in graph.snapshot(branch).types}
+            done = graph.run(Optimize(graph.ref, branch, lambda _: advance(1)))
+        after = {t.name: t for t in graph.run(Snapshot(graph.ref, branch)).types}
     datasets = [
         {
             "type_key": keys[t.type].type_key,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.query import Query
 from omnigraph.surfaces.cli.answers import chosen_format, format_options, write_answer
 from omnigraph.surfaces.cli.arguments import parameters, query_options, target, target_options, the_query
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, here, open_graph
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect, here
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -38,6 +39,6 @@ def command(
     form = chosen_format(format_, as_json, settled.output)
     if form == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
-    with open_graph(read_only=False) as graph:
-        result = graph.query(source, given, name=name, branch=branch, at=snapshot)
+    with connect(read_only=False) as graph:
+        result = graph.run(Query(graph.ref, source, given, name, branch, snapshot))
         write_answer(result, form, out, width=settled.width, layout=settled.layout)

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from omnigraph.service.operations.repair import Repair
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, connect_to
 
 WHY = """nothing needs repairing: a commit is one atomic step, so a graph is never half-written.
 What a crashed writer left behind is named by no commit; `omnigraph cleanup` gives back its space.
@@ -25,8 +26,8 @@ def command(uri: str | None, confirm: bool, force: bool, as_json: bool) -> None:
     if force and not confirm:
         raise click.UsageError("--force needs --confirm")
     where = address(uri)
-    with open_at(where) as graph:
-        snapshot = graph.snapshot()
+    with connect_to(where) as graph:
+        snapshot = graph.run(Repair(graph.ref))
     if not as_json:
         say(WHY)
         return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.revert import Revert
 from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_options
 from omnigraph.surfaces.cli.consent import echo_write
 from omnigraph.surfaces.cli.merging import settled, tell
 from omnigraph.surfaces.cli.output import print_json
-from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, open_at, uri_option
+from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to, uri_option
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=WRITES, also=frozenset({"quiet"}))
@@ -37,13 +38,11 @@ def command(
     where = address(uri)
     if not dry_run:
         echo_write("revert", where)
-    with open_at(where, read_only=dry_run) as graph:
+    with connect_to(where, read_only=dry_run) as graph:
         reverted = settled(
             graph,
             branch,
-            lambda chosen, preview: graph.revert(
-                commit, branch, dry_run=preview, resolve=chosen, strict=strict, actor=actor(), message=message
-            ),
+            lambda chosen, preview: graph.run(Revert(graph.ref, commit, branch, preview, chosen, strict, message)),
             resolution(resolve, resolve_file),
             dry_run=dry_run,
             interactive=interactive,

@@ -17,11 +17,15 @@ from omnigraph.catalog.opening import offline_ir
 from omnigraph.errors import UsageError
 from omnigraph.language.pg.format import format_schema
 from omnigraph.language.source import Source
+from omnigraph.service.operations.apply_schema import ApplySchema
+from omnigraph.service.operations.plan_schema import PlanSchema
+from omnigraph.service.operations.show_schema import ShowSchema
+from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import echo_write, interruptible
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, actor, address, open_at, open_graph
+from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to
 
 
 class Schemas(Group):
@@ -53,10 +57,10 @@ def show(uri: str | None, branch: str | None, picture: bool, as_json: bool) -> N
         ir = offline_ir(source)
         text = format_schema(source)
     else:
-        with open_graph(uri) as graph:
-            ir = graph.view(branch).catalog.ir
-            source = Source(graph.schema(branch), "<schema>")
-            text = source.text
+        with connect(uri) as graph:
+            found = graph.run(ShowSchema(graph.ref, branch))
+        ir, text = found.catalog.ir, found.source
+        source = Source(text, "<schema>")
     if as_json:
         print_json({"schema_source": source.text, "schema_shape_hash": declare(source).hash(), "schema_ir": ir.to_json()})
     elif picture:
@@ -91,12 +95,12 @@ def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool,
     desired = read_source(desired_path, what="schema file")
     if _is_file(uri):
         assert uri is not None
-        where, accepted = uri, _accepted(uri)
+        where, backfill = uri, _backfill(fills)
+        migration, resolution = plan_change(_accepted(uri), desired, allow_data_loss=allow_data_loss, backfill=backfill)
     else:
         where = address(uri)
-        with open_at(where) as graph:
-            accepted = graph.view(branch).catalog.ir
-    migration, resolution = plan_change(accepted, desired, allow_data_loss=allow_data_loss, backfill=_backfill(fills))
+        with connect_to(where) as graph:
+            migration, resolution = graph.run(PlanSchema(graph.ref, desired, branch, allow_data_loss, _backfill(fills)))
     if as_json:
         steps = migration.to_json()["steps"]
         print_json({"uri": where, "supported": migration.supported, "step_count": len(migration.steps), "steps": steps})
@@ -123,11 +127,9 @@ def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool
     filled = _backfill(fills)
     where = address(uri)
     echo_write("schema apply", where)
-    with open_at(where, read_only=False) as graph, interruptible(graph, branch):
-        done = graph.apply_schema(
-            Path(desired_path), branch=branch, allow_data_loss=allow_data_loss, backfill=filled, actor=actor()
-        )
-        number = graph.snapshot(branch).number
+    with connect_to(where, read_only=False) as graph, interruptible(graph, branch):
+        done = graph.run(ApplySchema(graph.ref, Path(desired_path), branch, allow_data_loss, filled))
+        number = graph.run(Snapshot(graph.ref, branch)).number
     if as_json:
         data = done.to_dict()
         told = {name: data[name] for name in ("supported", "applied", "step_count")}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -15,8 +16,8 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
 @json_option("the snapshot")
 def command(uri: str | None, branch: str, as_json: bool) -> None:
     """Show what stands where at the newest commit of a branch."""
-    with open_graph(uri) as graph:
-        data = graph.snapshot(branch).to_dict()
+    with connect(uri) as graph:
+        data = graph.run(Snapshot(graph.ref, branch)).to_dict()
     if as_json:
         print_json(data)
         return

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.stats import Stats
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -16,8 +17,8 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
 def command(uri: str | None, branch: str | None, snapshot: str | None, as_json: bool) -> None:
     """Count what there is, type by type, and show what is indexed."""
     branch, snapshot = target(branch, snapshot)
-    with open_graph(uri) as graph:
-        found = graph.stats(branch, snapshot)
+    with connect(uri) as graph:
+        found = graph.run(Stats(graph.ref, branch, snapshot))
     if as_json:
         data = found.to_dict()
         print_json({name: data[name] for name in ("branch", "commit", "types")})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.service.operations.verify import Verify
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, open_at
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, connect_to
 
 
 @click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
@@ -19,8 +20,8 @@ def command(uri: str | None, deep: bool, content: bool, as_json: bool) -> int:
     where = address(uri)
     from omnigraph.surfaces.progress import working
 
-    with open_at(where) as graph, working("checking"):
-        report = graph.verify(deep=deep, content=content)
+    with connect_to(where) as graph, working("checking"):
+        report = graph.run(Verify(graph.ref, deep, content))
     if as_json:
         problems = [
             {"kind": p.kind.value, "where": p.branch, "type": p.table, "path": p.path, "message": p.message}

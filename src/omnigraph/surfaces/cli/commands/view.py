@@ -12,7 +12,7 @@ from omnigraph.errors import UsageError
 from omnigraph.surfaces.cli.arguments import json_option, parameters, target, target_options, the_query
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, open_graph
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 
 if TYPE_CHECKING:
     from omnigraph.surfaces.view import Picture
@@ -68,14 +68,12 @@ def command(
     if uri is not None and uri.endswith(".pg"):
         picture = _of_file(uri, asked or bool(diff) or bool(branch or snapshot))
     else:
-        from omnigraph.surfaces.view import view
+        from omnigraph.surfaces.view.pictures import Wanted, picture_of
 
-        with open_graph(uri) as graph:
+        with connect(uri) as graph:
             source = the_query(name, query_path, query_text) if asked else None
             given = parameters(params, params_file)
-            picture = view(
-                graph, query=source, params=given, name=name, diff=diff or None, branch=branch, at=snapshot, limit=limit
-            )
+            picture = picture_of(graph.run, graph.ref, Wanted(source, given, name, diff or None, branch, snapshot, limit))
     where = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="omnigraph-")) / "view.html"
     if not where.parent.is_dir():
         raise UsageError(f"the folder {where.parent} does not exist")

@@ -1,0 +1,29 @@
+"""Who asks: part of every call, so that nothing that changes a graph can forget who did it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Origin(Enum):
+    """Which surface a call came through."""
+
+    CLI = "cli"
+    HTTP = "http"
+    MCP = "mcp"
+    PYTHON = "python"
+
+
+def _request_id() -> str:
+    return secrets.token_hex(8)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who asks. Changes record the actor; the request id ties together what is written down about one call."""
+
+    actor: str | None
+    origin: Origin
+    request_id: str = field(default_factory=_request_id)

@@ -1,0 +1,35 @@
+"""How an operation names the graph it is about, and the port that finds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from omnigraph.engine.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRef:
+    """A graph by its path or `s3://` address. `read_only`: it is opened so that a write is refused before it starts."""
+
+    uri: str
+    read_only: bool = False
+
+
+class Graphs(Protocol):
+    """Finds open graphs. A server keeps them open between requests, a command until it ends."""
+
+    def open(self, ref: GraphRef) -> Graph:
+        """The graph, open. Opening writes nothing."""
+        ...
+
+    def create(self, ref: GraphRef, schema: str | Path, actor: str | None) -> Graph:
+        """A new graph."""
+        ...
+
+    def close(self) -> None:
+        """Let go of every graph, and wait for what they are still doing."""
+        ...

@@ -1,0 +1,121 @@
+"""What an operation is: a frozen value that says what is wanted, what it needs permission for, and how it is done.
+
+    @dataclass(frozen=True)
+    class DeleteBranch(GraphChange["Commit | None"]):
+        name: ClassVar = "branch delete"
+        branch: str
+
+        def access(self, lookup: Lookup) -> tuple[Access, ...]:
+            return (Access(Action.BRANCH_DELETE, target_branch=self.branch),)
+
+        def on(self, graph: Graph, caller: Caller) -> Commit | None:
+            return graph.branches.delete(self.branch, actor=caller.actor)
+
+A new operation is one module in `operations`, and every surface can offer it. It hands `caller.actor` to what it changes: the
+operation itself has no actor. Modules of operations import nothing heavy; the engine comes with the graph.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.caller import Caller
+from omnigraph.service.graphs import GraphRef, Graphs
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.language.source import Source
+
+R = TypeVar("R")
+
+SMALL = 256
+"""Estimate of an operation that carries next to nothing, in bytes."""
+
+
+class Lookup(Protocol):
+    """What a decision may need to know of a graph. Asking has no effect on it."""
+
+    def branch_of(self, state: str) -> str | None:
+        """The branch that a branch, tag or commit belongs to; None if there is no such thing."""
+        ...
+
+    def has_branch(self, name: str) -> bool:
+        """Whether there is a branch of that name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Operation(ABC, Generic[R]):
+    """Something that somebody wants done, and what they get for it."""
+
+    name: ClassVar[str]
+    """What it is called in the audit."""
+    graph: GraphRef
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change the graph."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Bytes it carries or asks for, estimated: what admission goes by."""
+        return SMALL
+
+    @abstractmethod
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        """What it needs permission for. All of it is decided before anything is done."""
+
+    @abstractmethod
+    def run(self, graphs: Graphs, caller: Caller) -> R:
+        """Do it."""
+
+    def commit_of(self, result: R) -> str | None:
+        """The commit that came of it, for the audit; None if none did."""
+        return None
+
+    def changed(self, result: R) -> bool:
+        """Whether a write came to something, for the audit."""
+        return True
+
+
+class GraphOperation(Operation[R]):
+    """An operation on a graph that exists."""
+
+    def run(self, graphs: Graphs, caller: Caller) -> R:
+        return self.on(graphs.open(self.graph), caller)
+
+    @abstractmethod
+    def on(self, graph: Graph, caller: Caller) -> R:
+        """Do it to the open graph."""
+
+
+class GraphChange(GraphOperation[R]):
+    """One that changes it."""
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+
+class GraphCommit(GraphChange[R]):
+    """One that changes it by a commit, or by none if there was nothing to change."""
+
+    def changed(self, result: R) -> bool:
+        return self.commit_of(result) is not None
+
+
+def read_of(lookup: Lookup, branch: str | None, at: str | None, action: Action = Action.READ) -> tuple[Access, ...]:
+    """The access of a read of a branch, or of the branch that a commit or tag belongs to; main unless one is named."""
+    return (Access(action, lookup.branch_of(at) if at is not None else branch or "main"),)
+
+
+def query_size(source: str | Source, params: Mapping[str, object] | None) -> int:
+    """The length of a query and its parameters."""
+    text = source if isinstance(source, str) else source.text
+    return len(text.encode("utf-8", "replace")) + (len(json.dumps(params, default=str)) if params else 0)

@@ -1,0 +1,1 @@
+"""Operations, one module each: what somebody may want of a graph."""

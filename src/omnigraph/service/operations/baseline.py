@@ -1,0 +1,31 @@
+"""Everything at the newest commit of a branch, and the cursor behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphOperation, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.history.baseline import Baseline as CapturedBaseline
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class Baseline(GraphOperation["CapturedBaseline"]):
+    """Everything at the newest commit of a branch, and the cursor behind it."""
+
+    name: ClassVar = "changes baseline"
+    branch: str = "main"
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.EXPORT, self.branch),)
+
+    def on(self, graph: Graph, caller: Caller) -> CapturedBaseline:
+        return graph.baseline(self.branch, kinds=self.kinds, types=self.types, ops=self.ops)

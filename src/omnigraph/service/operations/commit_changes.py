@@ -1,0 +1,35 @@
+"""What one commit changed: a page of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access
+from omnigraph.service.operation import GraphOperation, Lookup, read_of
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.history.blocks import Block
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class CommitChanges(GraphOperation["Block"]):
+    """What one commit changed: a page of it."""
+
+    name: ClassVar = "commit changes"
+    commit: str
+    page_token: str | None = None
+    limit: int = 1_000
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return read_of(lookup, None, self.commit)
+
+    def on(self, graph: Graph, caller: Caller) -> Block:
+        return graph.commit_changes(
+            self.commit, page_token=self.page_token, limit=self.limit, kinds=self.kinds, types=self.types, ops=self.ops
+        )

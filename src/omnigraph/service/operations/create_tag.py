@@ -1,0 +1,34 @@
+"""A name for a commit, or for the newest one of a branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphChange, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+    from omnigraph.storage.commits.refs import Tag
+
+
+@dataclass(frozen=True)
+class CreateTag(GraphChange["Tag"]):
+    """A name for a commit, or for the newest one of a branch."""
+
+    name: ClassVar = "tag create"
+    tag: str
+    commit: str | None = None
+    branch: str = "main"
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.BRANCH_CREATE, lookup.branch_of(self.commit or self.branch), self.tag),)
+
+    def on(self, graph: Graph, caller: Caller) -> Tag:
+        named = self.commit or graph.view(self.branch).snapshot.commit
+        return graph.tags.create(self.tag, named, actor=caller.actor)
+
+    def commit_of(self, result: Tag) -> str | None:
+        return result.commit

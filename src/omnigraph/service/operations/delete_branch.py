@@ -1,0 +1,31 @@
+"""A branch is sealed and its name forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphChange, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+    from omnigraph.storage.commits.lineage import Commit
+
+
+@dataclass(frozen=True)
+class DeleteBranch(GraphChange["Commit | None"]):
+    """A branch is sealed and its name forgotten."""
+
+    name: ClassVar = "branch delete"
+    branch: str
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.BRANCH_DELETE, target_branch=self.branch),)
+
+    def on(self, graph: Graph, caller: Caller) -> Commit | None:
+        return graph.branches.delete(self.branch, actor=caller.actor)
+
+    def commit_of(self, result: Commit | None) -> str | None:
+        return None if result is None else result.id

@@ -1,0 +1,31 @@
+"""A tag is forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphChange, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+    from omnigraph.storage.commits.deleted_tags import DeletedTag
+
+
+@dataclass(frozen=True)
+class DeleteTag(GraphChange["DeletedTag | None"]):
+    """A tag is forgotten."""
+
+    name: ClassVar = "tag delete"
+    tag: str
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.BRANCH_DELETE, target_branch=self.tag),)
+
+    def on(self, graph: Graph, caller: Caller) -> DeletedTag | None:
+        return graph.tags.delete(self.tag, actor=caller.actor)
+
+    def commit_of(self, result: DeletedTag | None) -> str | None:
+        return None if result is None else result.tag.commit

@@ -1,0 +1,32 @@
+"""What differs between two branches, tags or commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access
+from omnigraph.service.operation import GraphOperation, Lookup, read_of
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.history.diff import Diff as FoundDiff
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class Diff(GraphOperation["FoundDiff"]):
+    """What differs between two branches, tags or commits."""
+
+    name: ClassVar = "diff"
+    before: str
+    after: str
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (*read_of(lookup, None, self.before), *read_of(lookup, None, self.after))
+
+    def on(self, graph: Graph, caller: Caller) -> FoundDiff:
+        return graph.diff(self.before, self.after, kinds=self.kinds, types=self.types, ops=self.ops)

@@ -1,0 +1,30 @@
+"""Vectors of `@embed` properties where they are missing or their text has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphChange, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.upkeep.embedding import Embedded
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class Embed(GraphChange["Embedded"]):
+    """Vectors of `@embed` properties where they are missing or their text has changed."""
+
+    name: ClassVar = "embed"
+    types: tuple[str, ...] | None = None
+    branch: str = "main"
+    again: bool = False
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.CHANGE, self.branch),)
+
+    def on(self, graph: Graph, caller: Caller) -> Embedded:
+        return graph.embed(types=self.types, branch=self.branch, again=self.again, actor=caller.actor)

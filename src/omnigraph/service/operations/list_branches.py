@@ -1,0 +1,26 @@
+"""The names of the branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphOperation, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class ListBranches(GraphOperation["list[str]"]):
+    """The names of the branches."""
+
+    name: ClassVar = "branch list"
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.READ),)
+
+    def on(self, graph: Graph, caller: Caller) -> list[str]:
+        return graph.branches.list()

@@ -1,0 +1,27 @@
+"""The tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphOperation, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+    from omnigraph.storage.commits.refs import Tag
+
+
+@dataclass(frozen=True)
+class ListTags(GraphOperation["list[Tag]"]):
+    """The tags."""
+
+    name: ClassVar = "tag list"
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.READ),)
+
+    def on(self, graph: Graph, caller: Caller) -> list[Tag]:
+        return graph.tags.list()

@@ -1,0 +1,33 @@
+"""What was committed to a branch since a cursor: a page of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphOperation, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.history.feed import ChangePage
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class PollChanges(GraphOperation["ChangePage"]):
+    """What was committed to a branch since a cursor: a page of it."""
+
+    name: ClassVar = "changes poll"
+    since: str = "now"
+    branch: str = "main"
+    limit: int = 1_000
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.READ, self.branch),)
+
+    def on(self, graph: Graph, caller: Caller) -> ChangePage:
+        return graph.changes(self.since, branch=self.branch, limit=self.limit, kinds=self.kinds, types=self.types, ops=self.ops)

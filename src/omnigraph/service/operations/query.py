@@ -1,0 +1,39 @@
+"""A read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access
+from omnigraph.service.operation import GraphOperation, Lookup, query_size, read_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from omnigraph.engine.execution.result import Result
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.planning.prepared import QueryText
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class Query(GraphOperation["Result"]):
+    """A read."""
+
+    name: ClassVar = "query"
+    source: QueryText
+    params: Mapping[str, object] | None = None
+    query_name: str | None = None
+    branch: str | None = None
+    at: str | None = None
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return read_of(lookup, self.branch, self.at)
+
+    def on(self, graph: Graph, caller: Caller) -> Result:
+        return graph.query(self.source, self.params, name=self.query_name, branch=self.branch, at=self.at)
+
+    @property
+    def size(self) -> int:
+        return query_size(self.source, self.params)

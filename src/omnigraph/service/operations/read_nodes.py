@@ -1,0 +1,35 @@
+"""Nodes by type and id, as a commit has them; those it does not have are left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access
+from omnigraph.service.operation import GraphOperation, Lookup, read_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from omnigraph.engine.export.subgraph import Node
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class ReadNodes(GraphOperation["tuple[Node, ...]"]):
+    """Nodes by type and id, as a commit has them; those it does not have are left out."""
+
+    name: ClassVar = "nodes"
+    ids: Mapping[str, frozenset[str]]
+    at: str
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return read_of(lookup, None, self.at)
+
+    def on(self, graph: Graph, caller: Caller) -> tuple[Node, ...]:
+        from omnigraph.engine.export.subgraph import nodes_by_id
+
+        view = graph.view(at=self.at)
+        wanted = {type_: set(ids) for type_, ids in self.ids.items() if type_ in view.catalog.nodes}
+        return tuple(node for type_, ids in wanted.items() for node in nodes_by_id(view, (type_,), ids).values())

@@ -1,0 +1,27 @@
+"""Where a branch is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphOperation, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+
+
+@dataclass(frozen=True)
+class ShowBranch(GraphOperation["str"]):
+    """Where a branch is."""
+
+    name: ClassVar = "branch show"
+    branch: str = "main"
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.READ, self.branch),)
+
+    def on(self, graph: Graph, caller: Caller) -> str:
+        return graph.view(self.branch).snapshot.commit

@@ -1,0 +1,29 @@
+"""One commit, by its id, or by a branch or tag that names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphOperation, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+    from omnigraph.storage.commits.lineage import Commit
+
+
+@dataclass(frozen=True)
+class ShowCommit(GraphOperation["Commit"]):
+    """One commit, by its id, or by a branch or tag that names it."""
+
+    name: ClassVar = "commit show"
+    commit: str
+    maintenance: bool = False
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.READ),)
+
+    def on(self, graph: Graph, caller: Caller) -> Commit:
+        return graph.commit(self.commit, maintenance=self.maintenance)

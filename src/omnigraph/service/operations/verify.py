@@ -1,0 +1,29 @@
+"""Whether everything the graph refers to is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from omnigraph.policy.port import Access, Action
+from omnigraph.service.operation import GraphOperation, Lookup
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.service.caller import Caller
+    from omnigraph.storage.reclaiming.verify import VerifyReport
+
+
+@dataclass(frozen=True)
+class Verify(GraphOperation["VerifyReport"]):
+    """Whether everything the graph refers to is there."""
+
+    name: ClassVar = "verify"
+    deep: bool = False
+    content: bool = False
+
+    def access(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.ADMIN),)
+
+    def on(self, graph: Graph, caller: Caller) -> VerifyReport:
+        return graph.verify(deep=self.deep, content=self.content)
