@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.plan import PublishPlan, Replacement
 from omnigraph.storage.files.effects import Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore
+from omnigraph.storage.reclaiming.reclaim import reclaim
 from omnigraph.storage.reclaiming.verify import Problem, ProblemKind, verify
 from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes
 
@@ -222,6 +224,10 @@ def test_a_lost_name_is_told_and_nothing_is_put_in_its_place(store: GraphStore, 
             new_graph(Path(store.place.uri).parent)
     else:
         assert problems(GraphStore.open(store.place)) == {(ProblemKind.RECORD, "work")}
+        before = {o.path for o in store.place.objects("")}
+        with pytest.raises(DamagedRecord, match="ref of branch `work` is lost"):
+            reclaim(GraphStore.open(store.place), keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
+        assert {o.path for o in store.place.objects("")} == before
 
 
 def test_what_a_dead_init_left_is_no_problem_and_a_graph_that_took_its_place_lost_nothing(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -51,12 +51,13 @@ from typing import Final
 
 from lance.dataset import Session
 
-from omnigraph.errors import CleanupUnderWay, GraphError, NotFound, StorageError
+from omnigraph.errors import CleanupUnderWay, DamagedRecord, GraphError, NotFound, StorageError
 from omnigraph.storage.commits import deleted_tags
 from omnigraph.storage.commits import leases as leases_
 from omnigraph.storage.commits import reclaim_fence as doomed
 from omnigraph.storage.commits import reclaimed_commits as reclaimed_
 from omnigraph.storage.commits.leases import GRACE, Lease, leases
+from omnigraph.storage.commits.locate import lost
 from omnigraph.storage.commits.name_rules import REFS, TAGS
 from omnigraph.storage.commits.reclaimed_commits import (
     Ledger,
@@ -347,8 +348,18 @@ def _mark(store: GraphStore, policy: Policy, now: datetime, found: Ledger) -> _M
     lineage = read_lineage(store, written, (now - policy.grace).timestamp(), found.record.manifests)
     commits = retained(lineage, policy, now, gone)
     going = _going(lineage, commits, gone)
+    _require_named(store, lineage.leaving, written.keys())
     logical = {p: lineage.logical(p) for p in (*commits, *going)}
     return _Marks(commits, going, pinned(lineage, commits), lineage.leaving, logical)
+
+
+def _require_named(store: GraphStore, leaving: frozenset[str], stored: Set[str]) -> None:
+    """Refuse to take a manifest for garbage whose name was lost: a branch that somebody deleted is sealed."""
+    for incarnation, branch in lost(store.place, store.tables.session, stored - leaving):
+        raise DamagedRecord(
+            f"the ref of branch `{branch}` is lost: cleanup would take its commits for garbage (__manifest/{incarnation})",
+            hint=f"Nothing was removed. Restore __refs/{branch} from a copy, or move __manifest/{incarnation} away.",
+        )
 
 
 def _going(lineage: Lineage, commits: frozenset[Position], gone: Reclaimed) -> frozenset[Position]:
