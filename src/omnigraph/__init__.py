@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnigraph.engine.load.run.runners import offer
+from omnigraph.engine.load.run.runners import offer, offer_report
 from omnigraph.errors import (
     AlreadyExists,
     BlobRefused,
@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.history.merge import Merge as Merge
     from omnigraph.engine.inspect import Blob as Blob
     from omnigraph.engine.inspect import GraphSnapshot as GraphSnapshot
+    from omnigraph.engine.inspect import IndexStats as IndexStats
     from omnigraph.engine.inspect import Stats as Stats
     from omnigraph.engine.inspect import TypeState as TypeState
     from omnigraph.engine.inspect import TypeStats as TypeStats
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.opening import open as open
     from omnigraph.engine.schema.apply import SchemaApplied as SchemaApplied
     from omnigraph.engine.session import Session as Session
+    from omnigraph.engine.snapshot.failures import Failure as Failure
     from omnigraph.engine.snapshot.memory import MemoryUse as MemoryUse
     from omnigraph.engine.snapshot.saved import SavedUse as SavedUse
     from omnigraph.engine.tags import Tags as Tags
@@ -127,6 +129,7 @@ if TYPE_CHECKING:
     from omnigraph.surfaces.view.picture import Picture as Picture
 
 offer("spark", "omnigraph.pipeline.load", "run", needs="pyspark")
+offer_report("omnigraph.surfaces.progress", "TerminalLine")
 
 _ON_DEMAND = {
     "Analytics": "omnigraph.engine.analytics.front",
@@ -182,6 +185,8 @@ _ON_DEMAND = {
     "TypeChange": "omnigraph.engine.history.evolution",
     "TypeOutcome": "omnigraph.engine.upkeep.reconcile",
     "TypeState": "omnigraph.engine.inspect",
+    "Failure": "omnigraph.engine.snapshot.failures",
+    "IndexStats": "omnigraph.engine.inspect",
     "TypeStats": "omnigraph.engine.inspect",
     "VerifyReport": "omnigraph.storage.reclaiming.verify",
     "Violation": "omnigraph.engine.write.violations",
@@ -239,12 +244,14 @@ __all__ = [
     "Explanation",
     "Exported",
     "ExternalBlobs",
+    "Failure",
     "Forbidden",
     "Graph",
     "GraphError",
     "GraphSnapshot",
     "HistoryReclaimed",
     "Image",
+    "IndexStats",
     "InputError",
     "KeyConflict",
     "KeyValueError",

@@ -253,7 +253,7 @@ def test_an_index_is_behind_by_rows_and_by_share(tmp_path: Path) -> None:
     assert late(graph) == ()  # not more than the bound
     add(graph, {"Doc": docs(20, 480)})
     assert late(graph) == ("Doc",)
-    reconciler = Reconciler(graph._store)
+    reconciler = Reconciler(graph._store, graph._workspace.saved.failures)
     report = reconciler.run("main", graph.view().catalog)
     assert [t.type for t in report.tables] == ["Doc"]
     assert late(graph) == ()
@@ -268,10 +268,10 @@ def test_an_index_is_behind_by_rows_and_by_share(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("low_bound")
 def test_it_runs_in_the_background_once_at_a_time(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Doc": docs(0, 100)})
-    reconciler = Reconciler(graph._store)
+    reconciler = Reconciler(graph._store, graph._workspace.saved.failures)
     assert reconciler.start("main", graph.view().catalog) is not None
     reconciler.wait(30)
-    assert (reconciler.failure, late(graph)) == (None, ())
+    assert (graph.stats().failures, late(graph)) == ((), ())
     assert reconciler.start("main", graph.view().catalog) is None
 
 
@@ -281,7 +281,7 @@ def test_what_cannot_be_indexed_is_not_tried_over_and_over(tmp_path: Path, monke
     graph = make_graph(
         tmp_path, "node Doc { slug: String @key vec: Vector(4)? @index }", {"Doc": [{"slug": str(n)} for n in range(50)]}
     )
-    reconciler = Reconciler(graph._store)
+    reconciler = Reconciler(graph._store, graph._workspace.saved.failures)
     assert reconciler.run("main", graph.view().catalog).commits != ()
     first = reconciler.run("main", graph.view().catalog)
     again = reconciler.run("main", graph.view().catalog)

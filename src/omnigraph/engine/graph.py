@@ -106,8 +106,8 @@ class Graph:
         self.external_blobs = external_blobs or ExternalBlobs.deny()
         """Which URIs may be given for Blobs."""
         self._reopen = reopen
-        self._reconciler = Reconciler(store)
         self._workspace = Workspace(store, memory, save_from, partial(_seen_again, reopen))
+        self._reconciler = Reconciler(store, self._workspace.saved.failures)
         self._views = Views(self._workspace, catalog_of)
         self._reader = Reader(store.clock, embedder)
         self._past = Past(self._workspace, self._views)

@@ -4,17 +4,19 @@ Blob, the nodes and edges behind an answer."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Final, Literal
 
-from omnigraph.catalog.catalog import Kind
+from omnigraph.catalog.catalog import EntityType, Kind
 from omnigraph.engine.arrays.blob_cells import plain_cell
 from omnigraph.engine.execution.reader import Reader
 from omnigraph.engine.export.subgraph import Matched, Subgraph
 from omnigraph.engine.history.changes import KINDS
 from omnigraph.engine.history.past import Past
 from omnigraph.engine.planning.prepared import Prepared, QueryText
+from omnigraph.engine.schema.indexes import declared_indexes
+from omnigraph.engine.snapshot.failures import Failure
 from omnigraph.engine.snapshot.memory import MemoryUse
 from omnigraph.engine.snapshot.saved import SavedUse
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
@@ -22,10 +24,12 @@ from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
 from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.rewriting.indexes import IndexKind, uncovered_rows
+from omnigraph.storage.tables.changes import TableState
 from omnigraph.storage.tables.rows import images
 
-if TYPE_CHECKING:
-    pass
+_LANCE_NAMES: Final = {IndexKind.BTREE: "BTree", IndexKind.FULL_TEXT: "Inverted"}
+"""What an index is called once it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +132,29 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexStats:
+    """An index of a type, and how far it has come. Rows it does not cover are read through: slower, and as right."""
+
+    property_name: str
+    kind: str
+    covered: int
+    """Rows that it covers."""
+    rows: int
+
+    @property
+    def behind(self) -> int:
+        """Rows that it does not cover yet."""
+        return self.rows - self.covered
+
+
+@dataclass(frozen=True, slots=True)
 class TypeStats:
     """One node or edge type at a commit."""
 
     name: str
     kind: Literal["node", "edge"]
     rows: int
-    indexes: tuple[tuple[str, str], ...]
-    """Property and kind of each index."""
+    indexes: tuple[IndexStats, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +167,8 @@ class Stats:
     memory: MemoryUse
     saved: SavedUse
     prepared_queries: int
+    failures: tuple[Failure, ...] = ()
+    """Work in the background that failed and has not succeeded since, the latest last."""
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers as JSON-ready data."""
@@ -155,7 +176,12 @@ class Stats:
             "branch": self.branch,
             "commit": self.commit,
             "types": [
-                {"name": t.name, "kind": t.kind, "rows": t.rows, "indexes": [{"property": p, "kind": k} for p, k in t.indexes]}
+                {
+                    "name": t.name,
+                    "kind": t.kind,
+                    "rows": t.rows,
+                    "indexes": [{"property": i.property_name, "kind": i.kind, "rows_covered": i.covered} for i in t.indexes],
+                }
                 for t in self.types
             ],
             "memory": {
@@ -173,6 +199,7 @@ class Stats:
                 "reasons": list(self.saved.reasons),
             },
             "prepared_queries": self.prepared_queries,
+            "failures": [failure.to_dict() for failure in self.failures],
         }
 
 
@@ -189,10 +216,25 @@ class Inspection:
         types = []
         for type_ in (*view.catalog.nodes.values(), *view.catalog.edges.values()):
             state = view.stored(type_).state
-            types.append(TypeStats(type_.name, type_.kind, state.rows, tuple((i.column, i.kind) for i in state.indexes)))
+            types.append(TypeStats(type_.name, type_.kind, state.rows, tuple(self._indexes(type_, state))))
         use = self._workspace.memory.use()
         saved = self._workspace.saved.use()
-        return Stats(view.snapshot.branch, view.snapshot.commit, tuple(types), use, saved, len(self._reader.prepared))
+        failures = self._workspace.saved.failures.all()
+        at = view.snapshot
+        return Stats(at.branch, at.commit, tuple(types), use, saved, len(self._reader.prepared), failures)
+
+    def _indexes(self, type_: EntityType, state: TableState) -> Iterator[IndexStats]:
+        """Those that are there, and those that the schema declares and nobody has built yet."""
+        behind: dict[str, int] = {}
+        if any(index.covered < state.fragments for index in state.indexes):
+            behind = uncovered_rows(self._workspace.store.tables.open(state))
+        there = {index.name for index in state.indexes}
+        for index in state.indexes:
+            open_ = behind.get(index.name, 0) if index.covered < state.fragments else 0
+            yield IndexStats(index.column, index.kind, state.rows - open_, state.rows)
+        for spec in declared_indexes(type_, state.rows):
+            if spec.name not in there and state.rows:
+                yield IndexStats(spec.column, _LANCE_NAMES.get(spec.kind, spec.kind.value), 0, state.rows)
 
     def subgraph(
         self, view: View, source: QueryText, params: Mapping[str, object] | None, name: str | None, limit: int

@@ -9,9 +9,10 @@ with counting_bar("exporting", 1_000_000) as advance:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -19,6 +20,24 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 if TYPE_CHECKING:
     from omnigraph.service.results import Progress as Moment
     from omnigraph.service.results import Report
+
+
+class TerminalLine:
+    """One line that is written over, as long as somebody looks: `progress=True`."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._width = 0
+
+    def __call__(self, progress: Moment) -> None:
+        """Show a moment."""
+        if not self._stream.isatty():
+            return
+        text = str(progress)
+        end = "\n" if progress.stage.value == "done" else ""
+        self._stream.write(f"\r{text.ljust(self._width)}{end}")
+        self._stream.flush()
+        self._width = len(text)
 
 
 @contextmanager

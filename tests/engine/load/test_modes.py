@@ -10,7 +10,8 @@ import pytest
 from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, counts, exported, graph, refused, rules
 
 import omnigraph as og
-from omnigraph.engine.load.run.progress import Progress, Stage, TerminalLine
+from omnigraph.engine.load.run.progress import Progress, Stage
+from omnigraph.surfaces.progress import TerminalLine
 
 
 def plain(id_: str, note: str) -> dict[str, object]:

@@ -25,6 +25,7 @@ query, and is told by `g.stats()`.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import time
@@ -43,10 +44,12 @@ import pyarrow as pa
 
 from omnigraph.engine.arrays.column import Array
 from omnigraph.engine.arrays.numbering import Mark, Numbers
+from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.sealed_file import Damaged, Gone, Sealed, decoded, sealed, written
-from omnigraph.errors import GraphError
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.tables.rows import Piece
+
+_log = logging.getLogger(__name__)
 
 LEAST_ROWS: Final = 20_000
 """Smaller tables are read as quickly as their cache, unless told otherwise."""
@@ -57,6 +60,8 @@ _ENDING = ".sealed"
 _UNFINISHED = "unfinished-"
 _ABANDONED = 3_600.0
 """Seconds after which a file that is still unfinished belongs to a process that was killed."""
+
+SAVING: Final = "saving derived state"
 
 _REASONS = 20
 """Reasons that are remembered to be told."""
@@ -218,6 +223,8 @@ class Saved:
 
     def __init__(self, place: Place, graph: str, *, read_only: bool, least: int | None = LEAST_ROWS) -> None:
         self._root = _root(place, graph, read_only=read_only)
+        shared = Path(place.uri) / "__cache" if place.is_local else self._root
+        self.failures = Failures(shared, read_only=read_only)
         self._graph = graph
         self._sync = place.durability is Durability.FULL
         self._least = least
@@ -249,7 +256,8 @@ class Saved:
             if path not in self._damaged:
                 self._damaged.add(path)
                 self._tell(f"{path}: {reason}")
-        with suppress(OSError):
+                _log.warning("%s is damaged, and is made anew: %s", path, reason)
+        with suppress(OSError):  # it stays, and is in the list of those that are not looked at
             path.unlink()
 
     def _tell(self, reason: str) -> None:
@@ -306,7 +314,7 @@ class Saved:
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="omnigraph-cache")
             self._pending = [f for f in self._pending if not f.done()]
-            self._pending.append(self._writer.submit(self._quietly, work))
+            self._pending.append(self._writer.submit(self._quietly, home, work))
 
     def wait(self) -> None:
         """Until everything is written."""
@@ -315,13 +323,16 @@ class Saved:
         for future in pending:
             future.result()
 
-    def _quietly(self, work: Callable[[], None]) -> None:
+    def _quietly(self, home: str, work: Callable[[], None]) -> None:
         try:
             work()
-        except (OSError, GraphError, pa.ArrowException, MemoryError) as error:
+        except Exception as error:
             # No space, no permission, the graph or the pin was removed: the cache is not needed for an answer.
             with self._lock:
                 self._tell(f"not saved: {error}")
+            self.failures.note(SAVING, home, error)
+        else:
+            self.failures.ended(SAVING, home)
 
     def _write(self, folder: Path, origin: Origin, arrays: Arrays) -> None:
         for place in (folder, folder.parent):
@@ -334,7 +345,7 @@ class Saved:
             written(sealed(origin, arrays), unfinished, sync=self._sync)
             unfinished.rename(folder / f"{origin.pin:x}.{name[:16]}{_ENDING}")
         except BaseException:
-            with suppress(OSError):
+            with suppress(OSError):  # why it was not finished is raised; what is left goes after a while
                 unfinished.unlink()
             raise
         if self._sync:
@@ -352,7 +363,7 @@ class Saved:
                 if entry.name in kept or (entry.name.startswith(_UNFINISHED) and _age(entry) < _ABANDONED):
                     continue
                 if entry.name.endswith(_ENDING) or entry.name.startswith(_UNFINISHED) or entry.name.isdigit():
-                    with suppress(OSError):
+                    with suppress(OSError):  # another process was faster, or the next one will be
                         if entry.is_dir(follow_symlinks=False):
                             shutil.rmtree(entry.path)
                         else:
@@ -366,7 +377,7 @@ def _newest_first(folder: Path) -> list[Path]:
     if folder.is_symlink() or folder.parent.is_symlink():
         return []
     found: list[tuple[float, Path]] = []
-    with suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:  # no folder: nothing was saved
         for entry in entries:
             if entry.name.endswith(_ENDING):
                 with suppress(OSError):  # deleted by another process since
@@ -377,7 +388,7 @@ def _newest_first(folder: Path) -> list[Path]:
 def _age(entry: os.DirEntry[str]) -> float:
     try:
         return time.time() - entry.stat(follow_symlinks=False).st_mtime
-    except OSError:
+    except OSError:  # deleted by another process since: whatever its age was, it is not too old
         return 0.0
 
 

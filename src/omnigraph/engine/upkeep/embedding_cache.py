@@ -14,6 +14,7 @@ others.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 
 import msgspec
@@ -25,6 +26,8 @@ from omnigraph.engine.snapshot.sealed_file import Damaged, Sealed, decoded, seal
 from omnigraph.errors import NotFound, StorageError
 from omnigraph.model.ids import UlidSource
 from omnigraph.storage.files.place import Place
+
+_log = logging.getLogger(__name__)
 
 _DIGEST = 16
 _ENDING = ".sealed"
@@ -54,8 +57,8 @@ class EmbedCache:
             self.files.append(kept.path)
             try:
                 self._known.update(self._read(self._place.get(kept.path)))
-            except (Damaged, NotFound, StorageError):  # or committed by another process meanwhile: the texts are embedded again
-                continue
+            except (Damaged, NotFound, StorageError) as error:  # or committed by another process: texts are embedded again
+                _log.info("%s is not used: %s", kept.path, error)
 
     def _read(self, data: bytes) -> dict[bytes, np.ndarray[tuple[int], np.dtype[np.float32]]]:
         file = Sealed.of(data)

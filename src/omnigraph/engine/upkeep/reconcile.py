@@ -18,6 +18,7 @@ What is to be there says `declared_indexes`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock, Thread
@@ -25,6 +26,7 @@ from typing import Final
 
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.schema.indexes import declared_indexes
+from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.errors import GraphError, ReadSetChanged
 from omnigraph.storage.commits.lineage import OpClass
@@ -35,11 +37,15 @@ from omnigraph.storage.rewriting.rewrites import compact
 from omnigraph.storage.tables.changes import Applied, TableState
 from omnigraph.storage.tables.work import Run
 
+_log = logging.getLogger(__name__)
+
 BEHIND_ROWS: Final = 20_000
 """An index is behind when more rows than this are uncovered…"""
 
 BEHIND_SHARE: Final = 10
 """… and more than one in so many."""
+
+INDEXING: Final = "completing indexes"
 
 ATTEMPTS: Final = 5
 """Times a table is prepared again because somebody wrote to it meanwhile."""
@@ -178,14 +184,13 @@ def _behind(store: GraphStore, type_: EntityType, state: TableState) -> bool:
 class Reconciler:
     """Keeps the indexes of one graph from falling behind. At most one run at a time; safe from any thread."""
 
-    def __init__(self, store: GraphStore) -> None:
+    def __init__(self, store: GraphStore, failures: Failures) -> None:
         self._store = store
+        self._failures = failures
         self._tried: dict[str, int] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
         self._given_up: Thread | None = None
-        self.failure: GraphError | None = None
-        """Why the last run in the background ended early, if it did."""
 
     def run(self, branch: str, catalog: Catalog) -> Optimized:
         """Complete the indexes that are behind, now. A table that could not be helped is not tried again until it moves."""
@@ -198,7 +203,11 @@ class Reconciler:
         with self._lock:
             if self._thread is not None and self._thread.is_alive():
                 return None
-            if not needed(self._store, self._store.snapshot(branch), catalog):
+            try:
+                if not needed(self._store, self._store.snapshot(branch), catalog):
+                    return None
+            except GraphError as error:  # what was written stands, and whoever wrote it is told nothing else
+                self._failures.note(INDEXING, f"branch {branch}", error)
                 return None
             # Not a daemon: a process that ends waits for it, as `close` does. One cut off inside Lance would be aborted.
             self._thread = Thread(target=self._quietly, args=(branch, catalog), name="omnigraph-reconcile")
@@ -217,11 +226,18 @@ class Reconciler:
             raise
 
     def _quietly(self, branch: str, catalog: Catalog) -> None:
+        about = f"branch {branch}"
         try:
-            self.failure = None
-            self.run(branch, catalog)
-        except GraphError as error:  # nobody waits for it, and no answer depends on it
-            self.failure = error
+            done = self.run(branch, catalog)
+        except Exception as error:  # nobody waits for it, and no answer depends on it
+            self._failures.note(INDEXING, about, error)
+            return
+        self._failures.ended(INDEXING, about)
+        for table in done.tables:
+            if table.busy:
+                _log.info("the indexes of %s are still behind: %s times somebody wrote meanwhile", table.type, ATTEMPTS)
+            elif table.commit is not None:
+                _log.info("completed the indexes of %s on %s: %s", table.type, about, ", ".join(table.covered) or "nothing")
 
     def _moved(self, snapshot: Snapshot, catalog: Catalog, name: str) -> bool:
         type_ = catalog.nodes.get(name) or catalog.edges[name]

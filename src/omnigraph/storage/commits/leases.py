@@ -28,6 +28,7 @@ A lease for a commit is put *before* it is asked whether the commit was reclaime
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ from omnigraph.errors import DamagedRecord, GraphError, NotFound
 from omnigraph.storage.commits.refs import Ref
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import decoded, encoded
+
+_log = logging.getLogger(__name__)
 
 FOLDER: Final = "__inflight"
 
@@ -103,6 +106,7 @@ def give_back(place: Place, held: Held) -> None:
         place.delete([held.path])
     except GraphError as error:  # what it was for is done, and said so; the lease ends by itself
         held.failure = error
+        _log.warning("the lease %s could not be given back, and ends by itself: %s", held.path, error.message)
 
 
 def _renew(place: Place, held: Held, done: Event) -> None:
@@ -112,6 +116,7 @@ def _renew(place: Place, held: Held, done: Event) -> None:
             place.put(held.path, encoded(renewed, held.path))
         except GraphError as error:  # tried again; if it goes on failing, the fence decides
             held.failure = error
+            _log.warning("the lease %s could not be renewed, and is tried again: %s", held.path, error.message)
         else:
             held.lease, held.failure = renewed, None
 

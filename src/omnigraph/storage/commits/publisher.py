@@ -32,6 +32,7 @@ example, two inserts queued behind a third:
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -65,6 +66,8 @@ from omnigraph.storage.rewriting.rewrites import FOLD_FRAGMENTS, fold_small_frag
 from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, Overwrite, TableState, WrittenRows
 from omnigraph.storage.tables.group_appends import Together, append_each, write_together
 from omnigraph.storage.tables.table import Tables, unchanged
+
+_log = logging.getLogger(__name__)
 
 ATTEMPTS = 200
 """Most swaps tried for one batch before giving up; with backoff that is about a minute of losing."""
@@ -311,7 +314,8 @@ class Publisher:
             try:
                 folded = self._folded(before, Append(queue[0][1]))
                 first, *others = append_each(self._tables, folded.state, self._written_together(folded.state, queue))
-            except GraphError:  # one by one, then, by Lance: whoever is to blame is told, and nobody else
+            except GraphError as error:  # one by one, then, by Lance: whoever is to blame is told, and nobody else
+                _log.info("appends to %s are made one by one: %s", table, error.message)
                 continue
             for (waiting, _), applied in zip(queue, [then(folded, first), *others], strict=True):
                 waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}

@@ -20,6 +20,7 @@ All that is a courtesy, as turns are (`turns`): the swap decides as always.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import time
@@ -32,6 +33,8 @@ from omnigraph.errors import GraphError
 from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, Reservation
 from omnigraph.storage.commits.turns import Turns
 from omnigraph.storage.files.lance_errors import LostRace
+
+_log = logging.getLogger(__name__)
 
 LOSSES: Final = 2
 """After so many in a row a branch is reserved."""
@@ -148,7 +151,8 @@ class Reservations:
         try:
             if not self._swap(lambda head: replace(head, reserved=Reservation(self._owner, 0)), respecting=True):
                 return
-        except GraphError:  # a courtesy that could not be had; whoever lost is told so in a moment anyway
+        except GraphError as error:  # a courtesy that could not be had; whoever lost is told so in a moment anyway
+            _log.warning("the branch could not be reserved: %s", error.message)
             return
         Thread(target=self._beat, args=(held,), name="omnigraph-reservation", daemon=True).start()
 
@@ -181,8 +185,8 @@ class Reservations:
                 elif self._held is not None:  # reserved anew
                     return
             self._swap(without)
-        except GraphError:  # it is not renewed then, and ends by itself
-            return
+        except GraphError as error:  # it is not renewed then, and ends by itself
+            _log.warning("a reservation of the branch could not be renewed, and ends by itself: %s", error.message)
 
     def _swap(self, changed: Callable[[Head], Head | None], *, respecting: bool = False) -> bool:
         """Change the head and nothing else; whether there was something to change."""

@@ -44,7 +44,7 @@ def walk(root: str, folder: str) -> Iterator[tuple[str, os.stat_result]]:
     """Every file below a folder, by its path below the root. Links are not among them, nor what is behind them."""
     try:
         require(root, folder)
-    except StorageError:
+    except StorageError:  # the folder is a link: what is behind it is not part of the graph
         return
     waiting = [folder]
     while waiting:
@@ -101,7 +101,7 @@ def read(root: str, path: str) -> bytes:
 def _links(name: str, at: int) -> bool:
     try:
         return stat.S_ISLNK(os.lstat(name, dir_fd=at).st_mode)
-    except OSError:
+    except OSError:  # it is gone: whoever opens it says so
         return False
 
 

@@ -82,7 +82,7 @@ def _one_for_all(device: int) -> bool:
         return False
     try:
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    except OSError:
+    except OSError:  # nobody tells what is mounted: files are synced one by one
         return False
     wanted = f"{os.major(device)}:{os.minor(device)}"
     return any(line.split()[2] == wanted and line.partition(" - ")[2].split()[0] in WAITS_FOR_ITS_DISK for line in mounts)

@@ -61,7 +61,7 @@ def _is_sound(file: str) -> bool:
     """Whether the names of encodings in a file hold no zero. What cannot be read is for Lance to tell."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-    except OSError:
+    except OSError:  # Lance says better what is missing
         return True
     try:
         size = os.fstat(descriptor).st_size

@@ -30,6 +30,7 @@ A wrong clock may not cost anybody a commit: a commit counts as made no earlier 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,6 +44,8 @@ from omnigraph.storage.commits.reclaimed_commits import Position, Reclaimed
 from omnigraph.storage.commits.refs import Ref, Tag
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.tables.changes import TableState
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,8 @@ def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float, g
     for name in others:
         try:
             histories[name] = read_history(store.manifest(Ref("", name)), Ref("", name))
-        except GraphError:
-            continue  # never finished: its maker died, or is still at it
+        except GraphError as error:  # never finished: its maker died, or is still at it
+            _log.info("the manifest %s has no branch and cannot be read: %s", name, error.message)
     lingering = frozenset(name for name in others if stored[name] >= young and name not in going)
     return Lineage(refs, tags, histories, lingering, (frozenset(others) - lingering) | late, held)
 

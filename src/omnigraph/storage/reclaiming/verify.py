@@ -228,7 +228,7 @@ def _hinted(place: Place, location: str) -> int:
     """The newest version of a dataset that was ever written, as far as Lance has noted; 0: it has not."""
     try:
         found = _HINT.search(place.get(f"{location}/{VERSIONS}/latest_version_hint.json"))
-    except GraphError:
+    except GraphError:  # without the hint of Lance there is nothing to compare with
         return 0
     return 0 if found is None else int(found[1])
 

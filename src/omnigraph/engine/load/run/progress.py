@@ -1,13 +1,11 @@
-"""How far a load is: what the runner tells, and a line for a terminal."""
+"""How far a load is: what a runner tells, and whom."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TextIO
 
 
 class Stage(Enum):
@@ -59,24 +57,6 @@ class Progress:
 
 Report = Callable[[Progress], None]
 """Told how far a load is."""
-
-
-class TerminalLine:
-    """One line that is written over, as long as somebody looks: `progress=True`."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = sys.stderr if stream is None else stream
-        self._width = 0
-
-    def __call__(self, progress: Progress) -> None:
-        """Show a moment."""
-        if not self._stream.isatty():
-            return
-        text = str(progress)
-        end = "\n" if progress.stage is Stage.DONE else ""
-        self._stream.write(f"\r{text.ljust(self._width)}{end}")
-        self._stream.flush()
-        self._width = len(text)
 
 
 class Told:

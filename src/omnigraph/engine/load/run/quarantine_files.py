@@ -9,6 +9,7 @@ carries the name of the file as its mark, and the next load that writes to the f
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -22,6 +23,8 @@ from omnigraph.model.ids import UlidSource
 from omnigraph.storage.files.inputs import is_remote
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import GraphStore
+
+_log = logging.getLogger(__name__)
 
 _ENDING: Final = ".jsonl"
 _PENDING: Final = f"{_ENDING}.pending"
@@ -90,8 +93,11 @@ class Aside:
 
     def forget(self) -> None:
         """There was no load."""
-        with suppress(NotFound, StorageError):
-            self.folder.delete([self._pending])
+        with suppress(NotFound):
+            try:
+                self.folder.delete([self._pending])
+            except StorageError as error:
+                _log.warning("%s is left behind, and belongs to no load: %s", self.folder.child(self._pending), error.message)
 
     @property
     def _pending(self) -> str:

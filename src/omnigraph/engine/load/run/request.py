@@ -13,9 +13,9 @@ from omnigraph.engine.blobs.settling import External
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import Input, Source, inputs_of
-from omnigraph.engine.load.run.progress import Report, TerminalLine
+from omnigraph.engine.load.run.progress import Report
 from omnigraph.engine.load.run.quarantine_files import require_beside
-from omnigraph.engine.load.run.runners import is_installed
+from omnigraph.engine.load.run.runners import is_installed, report_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.storage.commits.name_rules import check_branch_name
@@ -145,7 +145,7 @@ def request_of(
         check_branch_name(branch, existing)
     view = find_view(from_ if creates and from_ is not None else branch)
     found = inputs_of(source, view.catalog, options.types, store.place.options, skip_unknown=options.skip_unknown)
-    report = TerminalLine() if options.progress is True else options.progress or None
+    report = report_of(options.progress)
     external = External.of(external_blobs, store.place.options, copies=chosen is not Mode.OVERWRITE)
     beside = None if options.quarantine is None else os.fspath(options.quarantine)
     if beside is not None and spelt is Dialect.COMPATIBLE:

@@ -1,4 +1,4 @@
-"""Who can run a load, besides this process: a port that others fill.
+"""Who can run a load, besides this process, and who shows how far it is: ports that others fill.
 
 The engine runs loads in threads (`runner`). A runner of another kind stands in a layer above, which the engine does not import;
 whoever puts the layers together says where it is (`offer`), and it is imported when it is first needed.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from omnigraph.errors import SparkUnavailable
 
 if TYPE_CHECKING:
+    from omnigraph.engine.load.run.progress import Report
     from omnigraph.engine.load.run.request import Request
     from omnigraph.engine.load.run.result import LoadResult
     from omnigraph.engine.snapshot.view import View, Workspace
@@ -48,3 +49,20 @@ def runner_of(engine: str) -> Runner:
         raise SparkUnavailable(f"the package that runs loads by {engine} is not installed")
     module, name, _ = _OFFERED[engine]
     return cast(Runner, getattr(import_module(module), name))
+
+
+_SHOWN: list[tuple[str, str]] = []
+
+
+def offer_report(module: str, name: str) -> None:
+    """Say where the report is that `progress=True` asks for: the engine itself writes to no terminal."""
+    _SHOWN[:] = [(module, name)]
+
+
+def report_of(wanted: bool | Report | None) -> Report | None:
+    """The report somebody wants: none, one of their own, or the one that is offered."""
+    if wanted is not True:
+        return wanted or None
+    for module, name in _SHOWN:
+        return cast("Report", getattr(import_module(module), name)())
+    return None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from omnigraph.service.operations.stats import Stats
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
-from omnigraph.surfaces.cli.output import print_json, say
+from omnigraph.surfaces.cli.output import one_line, print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
+
+if TYPE_CHECKING:
+    from omnigraph.engine.inspect import IndexStats
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -15,17 +20,23 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 @target_options
 @json_option("the numbers")
 def command(uri: str | None, branch: str | None, snapshot: str | None, as_json: bool) -> None:
-    """Count what there is, type by type, and show what is indexed."""
+    """Count what there is, type by type, show what is indexed and how far, and what failed in the background."""
     branch, snapshot = target(branch, snapshot)
     with connect(uri) as graph:
         found = graph.run(Stats(graph.ref, branch, snapshot))
     if as_json:
         data = found.to_dict()
-        print_json({name: data[name] for name in ("branch", "commit", "types")})
+        print_json({name: data[name] for name in ("branch", "commit", "types", "failures")})
         return
     say(f"branch {found.branch} at {found.commit}")
     names = max((len(t.name) for t in found.types), default=0)
     rows = max((len(f"{t.rows:,}") for t in found.types), default=0)
     for t in found.types:
-        indexes = ", ".join(f"{prop} ({kind})" for prop, kind in t.indexes)
+        indexes = ", ".join(f"{i.property_name} ({i.kind}{_behind(i)})" for i in t.indexes)
         say(f"{t.kind}  {t.name.ljust(names)}  {f'{t.rows:,}'.rjust(rows)}  {indexes}".rstrip())
+    for failure in found.failures:
+        say(one_line(str(failure)))
+
+
+def _behind(index: IndexStats) -> str:
+    return f", {index.covered:,} of {index.rows:,} rows" if index.behind else ""
