@@ -21,6 +21,7 @@ INTERNAL = {
     "View": "a view of the engine; the pipeline works with it",
     "OpClass": "storage's own word for what a commit is for",
     "TableChange": "what a commit pinned; storage's own",
+    "Logical": "where a commit stands among those that are shown; a shown commit has it in its own fields",
     "Base": "a rule of the policy, as it is kept",
     "Approved": "a URI on its way through the policy",
 }
