@@ -146,6 +146,10 @@ class IndexStats:
         """Rows that it does not cover yet."""
         return self.rows - self.covered
 
+    def __str__(self) -> str:
+        behind = f", {self.covered:,} of {self.rows:,} rows" if self.behind else ""
+        return f"{self.property_name} ({self.kind}{behind})"
+
 
 @dataclass(frozen=True, slots=True)
 class TypeStats:

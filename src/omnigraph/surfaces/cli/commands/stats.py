@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from omnigraph.service.operations.stats import Stats
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
 from omnigraph.surfaces.cli.output import one_line, print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
-
-if TYPE_CHECKING:
-    from omnigraph.engine.inspect import IndexStats
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -32,11 +27,7 @@ def command(uri: str | None, branch: str | None, snapshot: str | None, as_json: 
     names = max((len(t.name) for t in found.types), default=0)
     rows = max((len(f"{t.rows:,}") for t in found.types), default=0)
     for t in found.types:
-        indexes = ", ".join(f"{i.property_name} ({i.kind}{_behind(i)})" for i in t.indexes)
+        indexes = ", ".join(map(str, t.indexes))
         say(f"{t.kind}  {t.name.ljust(names)}  {f'{t.rows:,}'.rjust(rows)}  {indexes}".rstrip())
     for failure in found.failures:
         say(one_line(str(failure)))
-
-
-def _behind(index: IndexStats) -> str:
-    return f", {index.covered:,} of {index.rows:,} rows" if index.behind else ""
