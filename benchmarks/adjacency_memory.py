@@ -104,7 +104,7 @@ def _build(graph: str) -> dict[str, object]:
     g = og.open(graph)
     before = _peak()
     started = time.perf_counter()
-    edges = g.view().edges("Knows")
+    edges = g._view().edges("Knows")
     for way in (HopDirection.OUT, HopDirection.IN):
         assert edges.adjacency(way).nodes
     g._workspace.saved.wait()

@@ -39,7 +39,7 @@ edge Knows: Person -> Person { since: Date? }
 def graph(folder: Path, size: int) -> og.Graph:
     """People who each know the next."""
     made = og.init(folder / str(size), schema=SCHEMA, durability="os")
-    view = made.view()
+    view = made._view()
     node, edge = view.catalog.nodes["Person"], view.catalog.edges["Knows"]
     ids = [name_of(n) for n in range(size)]
     ages = pa.array(np.arange(size) % 90, pa.int32())

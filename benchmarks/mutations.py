@@ -47,7 +47,7 @@ class _Bare:
     def __init__(self, made: og.Graph, size: int) -> None:
         self._store = made._store
         self._size = size
-        catalog = made.view().catalog
+        catalog = made._view().catalog
         self._node, self._edge = catalog.nodes["Person"], catalog.edges["Knows"]
 
     def run(self, kind: str, number: int, fresh: str) -> None:

@@ -18,7 +18,6 @@ import omnigraph as og
 from omnigraph import migration
 
 INTERNAL = {
-    "View": "a view of the engine; the pipeline works with it",
     "OpClass": "storage's own word for what a commit is for",
     "TableChange": "what a commit pinned; storage's own",
     "Logical": "where a commit stands among those that are shown; a shown commit has it in its own fields",

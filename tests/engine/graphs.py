@@ -30,7 +30,7 @@ def make_graph(folder: Path, schema: str, data: Data, *, save_from: int | None =
 
 def add(graph: og.Graph, data: Data, branch: str = "main") -> Commit:
     """More rows, all new, in one commit."""
-    view = graph.view(branch)
+    view = graph._view(branch)
     changes = []
     for name, rows in data.items():
         if rows:
@@ -42,7 +42,7 @@ def add(graph: og.Graph, data: Data, branch: str = "main") -> Commit:
 
 def upsert(graph: og.Graph, name: str, rows: Sequence[Mapping[str, object]], branch: str = "main") -> Commit:
     """New images of rows."""
-    view = graph.view(branch)
+    view = graph._view(branch)
     type_ = type_named(view.catalog, name)
     handle = graph._store.tables.open(view.snapshot.tables[table_key(type_)])
     table = table_of(graph, type_, rows)
@@ -53,7 +53,7 @@ def upsert(graph: og.Graph, name: str, rows: Sequence[Mapping[str, object]], bra
 
 def delete(graph: og.Graph, name: str, ids: Sequence[str], branch: str = "main") -> Commit:
     """Rows go, by id."""
-    view = graph.view(branch)
+    view = graph._view(branch)
     key = table_key(type_named(view.catalog, name))
     plan = PublishPlan(OpClass.LOGICAL, "mutate", view.snapshot.commit, (PlannedChange(key, Delete(tuple(ids))),))
     return graph._store.publish(branch, plan)

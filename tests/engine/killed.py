@@ -83,7 +83,7 @@ def describe(graph: og.Graph) -> dict[str, Any]:
 def _is_being_deleted(graph: og.Graph, branch: str) -> bool:
     """Whether nothing but the name is left of a branch: nobody can read or write it, and deleting it again removes that, too."""
     try:
-        graph.view(branch)
+        graph._view(branch)
         return False
     except og.NotFound as error:
         if "is being deleted" not in error.message:

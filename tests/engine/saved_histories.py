@@ -371,7 +371,7 @@ class History:
         self.handles[at] = self._opened()
 
     def look_back(self, at: int, branch: str) -> None:
-        commit = self.handles[at].view(branch).snapshot.commit
+        commit = self.handles[at]._view(branch).snapshot.commit
         self.past[commit] = copy.deepcopy(self.worlds[branch])
 
     ACTS: ClassVar[dict[Callable[[History, int, str], None], float]] = {

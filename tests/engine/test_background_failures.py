@@ -87,7 +87,7 @@ def test_state_that_cannot_be_saved_is_seen(tmp_path: Path) -> None:
     graph.load({"Doc": docs(5)})
     folder = tmp_path / "g" / "__cache"
     folder.mkdir(exist_ok=True)
-    state = next(iter(graph.view().snapshot.tables.values()))
+    state = next(iter(graph._view().snapshot.tables.values()))
     (folder / state.location.replace("/", "-")).write_text("in the way")
     graph._workspace.saved.save(state.location, state.pin, (), lambda: ({}, {}))
     graph._workspace.saved.wait()

@@ -194,4 +194,4 @@ def test_estimates_of_long_walks_are_numbers(ring: og.Graph) -> None:
     ):
         question = f"query q() {{ {text} }}"
         assert ring.explain(question)
-    assert estimates((), ring.view()) == {}
+    assert estimates((), ring._view()) == {}

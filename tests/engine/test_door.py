@@ -64,7 +64,6 @@ class World:
             og.init: (og.init, {"path": self.folder / self.fresh(), "schema": SCHEMA}),
             og.open: (og.open, {"path": self.folder / "g"}),
             og.view: (og.view, {"graph": g}),
-            Graph.view: (g.view, {}),
             Graph.query: (g.query, {"source": ALL}),
             Graph.session: (g.session, {}),
             Graph.stream: (lambda *a, **k: list(g.stream(*a, **k)), {"source": ALL}),

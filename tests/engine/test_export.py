@@ -77,7 +77,7 @@ def test_nothing_is_left_of_an_export_that_fails(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(export_lines, "lines", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            export(g.view(), tmp_path / "out.jsonl")
+            export(g._view(), tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_text() == "as before"
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["out.jsonl"]
 

@@ -166,7 +166,7 @@ def test_portions_hold_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(seen) > 6
     assert max(seen) < 260_000
     seen.clear()
-    parts.export_parts(g.view(), g._store.place, str(tmp_path / "parts"), format_="jsonl", run=in_threads(1))
+    parts.export_parts(g._view(), g._store.place, str(tmp_path / "parts"), format_="jsonl", run=in_threads(1))
     assert len(seen) > 3
     assert max(seen) < 450_000
     other = graph(tmp_path, SCHEMA)

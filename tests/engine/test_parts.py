@@ -38,7 +38,7 @@ def graph(tmp_path: Path) -> og.Graph:
         ]
         edges = [{"edge": "Near", "from": f"t{n}", "to": f"t{start}", "data": {"w": float(n)}} for n in range(start, start + 20)]
         made.load([*({"type": "Thing", "data": row} for row in rows), *edges])
-    delete(made, "Near", made.view().edges("Near").stored.table.read(["id"])["id"].to_pylist()[:5])
+    delete(made, "Near", made._view().edges("Near").stored.table.read(["id"])["id"].to_pylist()[:5])
     return made
 
 
@@ -54,7 +54,7 @@ def test_a_folder_of_parts_loads_back_to_an_equal_graph(
 ) -> None:
     monkeypatch.setattr(exporting, "FILE_ROWS", 25)
     target = tmp_path / "out"
-    done = export_parts(graph.view(), graph._store.place, str(target), format_=format_, run=in_threads(2))
+    done = export_parts(graph._view(), graph._store.place, str(target), format_=format_, run=in_threads(2))
     assert done.entities == 60 + 55
     told = json.loads((target / "_export.json").read_text())
     assert told["commit"] == done.commit == graph.commits()[0].id
@@ -75,15 +75,15 @@ def test_what_cannot_be_exported_is_refused(graph: og.Graph, tmp_path: Path) -> 
         ("new", {"types": ["Thin"]}, og.UsageError),
     ):
         with pytest.raises(error):
-            export_parts(graph.view(), graph._store.place, str(tmp_path / target), run=here, **options)
+            export_parts(graph._view(), graph._store.place, str(tmp_path / target), run=here, **options)
     assert not (tmp_path / "new").exists()
 
 
 def test_statistics_are_what_counting_gives(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "PART_ROWS", 15)
-    near, thing = statistics(graph.view(), graph._store.place, run=here)
-    rows = graph.view().nodes("Thing").stored.table.read(
-        [n for n in graph.view().catalog.nodes["Thing"].properties if n != "blob"]
+    near, thing = statistics(graph._view(), graph._store.place, run=here)
+    rows = graph._view().nodes("Thing").stored.table.read(
+        [n for n in graph._view().catalog.nodes["Thing"].properties if n != "blob"]
     ).to_pylist()  # fmt: skip
     assert (thing.name, thing.rows, near.rows) == ("Thing", 60, 55)
     assert {p.name for p in thing.properties} == set(rows[0])
@@ -108,7 +108,7 @@ def test_statistics_of_what_pythons_calendar_lacks(tmp_path: Path, monkeypatch: 
     g = make_graph(tmp_path, "node D { k: String @key  day: Date?  at: DateTime?  days: [Date]?  f: F32? }", {})
     for k, day in enumerate(("-0044-03-15", "2024-02-29", "+12024-01-05", "+12024-01-05")):  # a part each
         g.load([{"type": "D", "data": {"k": str(k), "day": day, "at": f"{day}T10:00:00Z", "days": [day], "f": 0.1}}])
-    (found,) = statistics(g.view(), g._store.place, run=here)
+    (found,) = statistics(g._view(), g._store.place, run=here)
     assert (found["day"].minimum, found["day"].maximum, found["day"].distinct) == ("-00044-03-15", "+12024-01-05", 3)
     assert (found["at"].minimum, found["at"].maximum) == ("-00044-03-15T10:00:00.000Z", "+12024-01-05T10:00:00.000Z")
     assert (found["days"].distinct, found["f"].minimum) == (3, 0.1)

@@ -84,19 +84,19 @@ def docs(first: int, count: int) -> list[dict[str, Any]]:
 
 
 def state(graph: og.Graph, name: str = "Doc", branch: str = "main") -> TableState:
-    view = graph.view(branch)
+    view = graph._view(branch)
     return view.snapshot.tables[table_key(view.catalog.nodes.get(name) or view.catalog.edges[name])]
 
 
 def uncovered(graph: og.Graph, name: str = "Doc") -> set[str]:
     found = state(graph, name)
-    type_ = graph.view().catalog.nodes.get(name) or graph.view().catalog.edges[name]
+    type_ = graph._view().catalog.nodes.get(name) or graph._view().catalog.edges[name]
     covered = {i.name: i.covered for i in found.indexes}
     return {s.name for s in declared_indexes(type_, found.rows) if covered.get(s.name, 0) < found.fragments}
 
 
 def run(graph: og.Graph, branch: str = "main", **options: Any) -> reconcile.Optimized:
-    return optimize(graph._store, branch, graph.view(branch).catalog, **options)
+    return optimize(graph._store, branch, graph._view(branch).catalog, **options)
 
 
 def test_optimize_covers_everything_and_then_has_nothing_to_do(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_optimize_covers_everything_and_then_has_nothing_to_do(tmp_path: Path) -
     assert uncovered(graph) == uncovered(graph, "Cites") == set()
     assert {t.type for t in report.tables if t.commit} >= {"Doc", "Cites"}
     assert report.to_dict()["branch"] == "main"
-    head = graph.view().snapshot.commit
+    head = graph._view().snapshot.commit
     assert run(graph).commits == ()
-    assert graph.view().snapshot.commit == head
+    assert graph._view().snapshot.commit == head
 
 
 def test_each_table_is_a_maintenance_commit(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def late(graph: og.Graph) -> tuple[str, ...]:
-    view = graph.view()
+    view = graph._view()
     return needed(graph._store, view.snapshot, view.catalog)
 
 
@@ -254,25 +254,25 @@ def test_an_index_is_behind_by_rows_and_by_share(tmp_path: Path) -> None:
     add(graph, {"Doc": docs(20, 480)})
     assert late(graph) == ("Doc",)
     reconciler = Reconciler(graph._store, graph._workspace.saved.failures)
-    report = reconciler.run("main", graph.view().catalog)
+    report = reconciler.run("main", graph._view().catalog)
     assert [t.type for t in report.tables] == ["Doc"]
     assert late(graph) == ()
     add(graph, {"Doc": docs(500, 45)})
     assert late(graph) == ()  # more than 20 rows, less than a tenth
     add(graph, {"Doc": docs(545, 30)})
     assert late(graph) == ("Doc",)
-    assert reconciler.run("main", graph.view().catalog).tables
-    assert not reconciler.run("main", graph.view().catalog).tables
+    assert reconciler.run("main", graph._view().catalog).tables
+    assert not reconciler.run("main", graph._view().catalog).tables
 
 
 @pytest.mark.usefixtures("low_bound")
 def test_it_runs_in_the_background_once_at_a_time(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Doc": docs(0, 100)})
     reconciler = Reconciler(graph._store, graph._workspace.saved.failures)
-    assert reconciler.start("main", graph.view().catalog) is not None
+    assert reconciler.start("main", graph._view().catalog) is not None
     reconciler.wait(30)
     assert (graph.stats().failures, late(graph)) == ((), ())
-    assert reconciler.start("main", graph.view().catalog) is None
+    assert reconciler.start("main", graph._view().catalog) is None
 
 
 @pytest.mark.usefixtures("low_bound")
@@ -282,9 +282,9 @@ def test_what_cannot_be_indexed_is_not_tried_over_and_over(tmp_path: Path, monke
         tmp_path, "node Doc { slug: String @key vec: Vector(4)? @index }", {"Doc": [{"slug": str(n)} for n in range(50)]}
     )
     reconciler = Reconciler(graph._store, graph._workspace.saved.failures)
-    assert reconciler.run("main", graph.view().catalog).commits != ()
-    first = reconciler.run("main", graph.view().catalog)
-    again = reconciler.run("main", graph.view().catalog)
+    assert reconciler.run("main", graph._view().catalog).commits != ()
+    first = reconciler.run("main", graph._view().catalog)
+    again = reconciler.run("main", graph._view().catalog)
     assert (first.commits, again.tables) == ((), ())
 
 

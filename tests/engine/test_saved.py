@@ -23,7 +23,7 @@ def test_a_fresh_process_maps_what_was_saved(tmp_path: Path, monkeypatch: pytest
     graph.close()
     again = og.open(graph._store.place.uri, save_from=1)
     read = counted_reads(monkeypatch)
-    edges = again.view().edges("Knows")
+    edges = again._view().edges("Knows")
     assert edges.adjacency(HopDirection.OUT).neighbours.tolist() == [1, 2, 0, 4]
     assert edges.adjacency(HopDirection.IN).neighbours.tolist() == [2, 0, 1, 3]
     assert read == [], "no row was read"
@@ -38,7 +38,7 @@ def test_saved_state_of_an_older_commit_is_extended(tmp_path: Path, monkeypatch:
     delete(graph, "Knows", ["eab"])
     read = counted_reads(monkeypatch)
     again = og.open(graph._store.place.uri, save_from=1)
-    ends = again.view().edges("Knows").ends()
+    ends = again._view().edges("Knows").ends()
     assert sum(read) == 3, "one new node and two new edges"
     assert len(ends.sources) == 5
     assert (
@@ -69,7 +69,7 @@ def test_vectors_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_a_killed_process_left_unfinished_goes(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"ab"), "Knows": knows("ab")}, save_from=1)
-    home = Path(graph._store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
+    home = Path(graph._store.place.uri) / "__cache" / graph._view().nodes("Person").stored.location.replace("/", "-")
     old, young = home / "unfinished-old", home / "unfinished-young"
     old.mkdir(parents=True)
     young.mkdir()
@@ -196,7 +196,7 @@ def test_a_link_in_the_place_of_the_cache_is_not_followed(tmp_path: Path) -> Non
 
 def test_what_an_older_omnigraph_saved_goes(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abc"), "Knows": knows("ab")}, save_from=1)
-    home = Path(graph._store.place.uri) / "__cache" / graph.view().nodes("Person").stored.location.replace("/", "-")
+    home = Path(graph._store.place.uri) / "__cache" / graph._view().nodes("Person").stored.location.replace("/", "-")
     (home / "17").mkdir(parents=True)
     (home / "17" / "about.json").write_text('{"version": 1, "pin": 17, "numbering": {}, "pieces": []}')
     assert len(graph.query(FRIENDS, traversal="csr").rows) == 1
@@ -213,7 +213,7 @@ def test_saved_state_of_a_reclaimed_commit_is_extended(tmp_path: Path, monkeypat
     graph.close()
     delete(graph, "Knows", ["ebc"])
     add(graph, {"Knows": knows("fa")})
-    old = graph.view().edges("Knows").stored
+    old = graph._view().edges("Knows").stored
     location = Path(graph._store.place.uri) / old.location
     current = {piece.deletions for piece in old.pieces}
     gone = [f for f in (location / "_deletions").iterdir() if f"_deletions/{f.name}" not in current]
@@ -230,14 +230,14 @@ def test_saved_state_of_a_reclaimed_commit_is_extended(tmp_path: Path, monkeypat
 
 def test_the_same_pin_remembered_from_a_file_is_no_stand_in_for_the_real_one(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Person": people(*"abcdef"), "Knows": knows("ab", "bc", "ca", "de")}, save_from=1)
-    first = graph.view().snapshot.commit
+    first = graph._view().snapshot.commit
     graph.query(FRIENDS, traversal="csr")
     graph.close()
     add(graph, {"Knows": knows("fa")})
     again = og.open(graph._store.place.uri, save_from=1)
     again.query(FRIENDS, traversal="csr")
-    past = again.view(at=first)
-    assert past.edges("Knows").stored.state == graph.view(at=first).edges("Knows").stored.state
+    past = again._view(at=first)
+    assert past.edges("Knows").stored.state == graph._view(at=first).edges("Knows").stored.state
     assert len(again.query(FRIENDS, at=first).rows) == 4
 
 
@@ -250,11 +250,11 @@ def test_a_numbering_of_the_dead_is_not_taken_over(tmp_path: Path) -> None:
         delete(graph, "Person", [name])
     add(graph, {"Person": people("c"), "Knows": knows("ca")})
     expected = graph.query(FRIENDS, traversal="csr").rows
-    assert len(graph.view().nodes("Person").numbering) == 43
+    assert len(graph._view().nodes("Person").numbering) == 43
     graph.close()
     again = og.open(graph._store.place.uri, save_from=1)
     assert again.query(FRIENDS, traversal="csr").rows == expected
-    assert len(again.view().nodes("Person").numbering) == 3
+    assert len(again._view().nodes("Person").numbering) == 3
     again.close()
     third = og.open(graph._store.place.uri, save_from=1)
     assert third.query(FRIENDS, traversal="csr").rows == expected

@@ -62,7 +62,7 @@ def beside_each_other(folder: Path, seed: int, steps: int) -> None:
         branch = history.rng.choice(sorted(history.worlds))
         world = copy.deepcopy(history.worlds[branch])  # a queue takes it to pieces later
         for queue in commits:
-            queue.put((history.handles[0].view(branch).snapshot.commit, world))
+            queue.put((history.handles[0]._view(branch).snapshot.commit, world))
     history.compare_all()
     for queue in commits:
         queue.put(None)

@@ -102,7 +102,7 @@ def check(graph: og.Graph, rows: Sequence[Row], **where: Any) -> None:
 
 
 def index(graph: og.Graph, branch: str = "main") -> None:
-    optimize(graph._store, branch, graph.view(branch).catalog, pack=False)
+    optimize(graph._store, branch, graph._view(branch).catalog, pack=False)
 
 
 # ── indexes and histories ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +129,7 @@ def test_answers_follow_updates_deletes_branches_and_the_past(tmp_path: Path, in
     if indexed:
         index(graph)
     check(graph, list(rows.values()))
-    past = graph.view().snapshot.commit
+    past = graph._view().snapshot.commit
     graph.branches.create("side")
     changed = [{**row, "body": "wolf wolf storm", "vec": [9.0, 9.0, 9.0, 9.0]} for row in list(rows.values())[3:9]]
     upsert(graph, "Doc", changed)
@@ -159,7 +159,7 @@ def test_a_document_that_came_after_the_index_is_found(tmp_path: Path) -> None:
 
 
 def text_pin(graph: og.Graph, name: str = "body") -> TextPin:
-    view = graph.view()
+    view = graph._view()
     stored, memory = view.nodes("Doc").stored, graph._workspace.memory
     found = TextColumn.of(stored, name, memory, graph._workspace.saved).at(stored, memory)
     assert isinstance(found, TextPin)

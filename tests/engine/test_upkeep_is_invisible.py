@@ -45,7 +45,7 @@ def test_a_condition_holds_while_only_upkeep_came_in_between(graph: og.Graph) ->
     seen = graph.query(ALL).graph_commit_id
     made = tidy(graph)
     assert made != seen
-    assert graph.view().snapshot.layout == made
+    assert graph._view().snapshot.layout == made
     assert graph.query(ALL).graph_commit_id == seen
     receipt = graph.mutate(ADD, {"n": "dan", "a": 4}, if_commit=seen)
     assert receipt.commit is not None
@@ -143,12 +143,12 @@ def test_a_feed_has_no_blocks_of_upkeep_and_pages_are_as_long_as_without(graph: 
 def test_time_travel_reads_the_newest_layout_and_tags_name_logical_commits(graph: og.Graph) -> None:
     commit = graph.commits()[0].id
     made = tidy(graph)
-    assert graph.view(at=commit).snapshot.layout == made
+    assert graph._view(at=commit).snapshot.layout == made
     tag = graph.tags.create("v1", "main")
     assert tag.commit == commit
     graph.mutate(ADD, {"n": "dan", "a": 4})
     fresh = og.open(graph._store.place.uri)
-    assert fresh.view(at=commit).snapshot.layout == fresh.view(at="v1").snapshot.layout == made
+    assert fresh._view(at=commit).snapshot.layout == fresh._view(at="v1").snapshot.layout == made
     assert fresh.query(ALL, at=made).graph_commit_id == commit
     graph.branches.create("old", commit)
     assert graph._store.snapshot("old").commit == commit
@@ -225,8 +225,8 @@ def test_a_graph_from_before_commits_noted_down_where_they_stand(tmp_path: Path)
     assert [c.number for c in graph.commits()] == list(range(len(logical), 0, -1))
     assert [c.parent for c in graph.commits()] == [*(c[0] for c in logical[1:]), None]
     assert [c.id for c in graph.commits(maintenance=True)] == [c[0] for c in facts["commits"]]
-    assert graph.view(branch="idle").snapshot.commit == logical[0][0]
-    tuned = graph.view(at="tuned").snapshot
+    assert graph._view(branch="idle").snapshot.commit == logical[0][0]
+    tuned = graph._view(at="tuned").snapshot
     assert (tuned.commit, tuned.layout) == (facts["before_optimize"], facts["optimized"][0])
     assert [t.commit for t in graph.tags.list()] == [facts["before_optimize"]]
     page = graph.changes(facts["cursor"])
@@ -245,7 +245,7 @@ def test_a_graph_from_before_commits_noted_down_where_they_stand(tmp_path: Path)
 def test_upkeep_in_threads_beside_conditional_writes(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "g", SCHEMA, durability="os")
     graph.mutate(ADD, {"n": "ada", "a": 0})
-    over, catalog = Event(), graph.view().catalog
+    over, catalog = Event(), graph._view().catalog
     other = GraphStore.open(Place.at(graph._store.place.uri))
 
     def maintain() -> None:

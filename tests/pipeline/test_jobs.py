@@ -62,7 +62,7 @@ def test_upkeep_by_tasks_is_upkeep(spark: SparkSession, tmp_path: Path) -> None:
     assert all(np.array_equal(np.array(r["d.vec"], "f4"), np.array(mock_vector(r["d.text"], 4), "f4")) for r in rows)
     assert ogs.embed(there, spark=spark).properties[0].commit is None
 
-    assert ogs.statistics(there, spark=spark) == statistics(there.view(), there._store.place, run=here)
+    assert ogs.statistics(there, spark=spark) == statistics(there._view(), there._store.place, run=here)
     for format_ in ("parquet", "jsonl"):
         target = tmp_path / format_
         ogs.export(there, str(target), format=format_, spark=spark)

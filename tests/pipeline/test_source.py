@@ -226,7 +226,7 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_write_and_somebody_elses_write_both_count(tmp_path: Path) -> None:
     with og.init(tmp_path / "g", schema=SCHEMA, durability="os") as graph:
         source = OmniGraphSource({"graph": str(tmp_path / "g"), "type": "Thing"})
-        type_ = graph.view().catalog.nodes["Thing"]
+        type_ = graph._view().catalog.nodes["Thing"]
         writer = source.writer(spark_schema(type_, ["name", "i"]), overwrite=False)
         parts: list[WriterCommitMessage | None] = [
             writer.write(iter([pa.record_batch({"name": [f"t{n}"], "i": pa.array([n], pa.int32())})])) for n in range(3)
@@ -253,7 +253,7 @@ def test_reclaim_waits_for_a_write_that_takes_hours(tmp_path: Path, monkeypatch:
     started, hours = time.time(), timedelta(hours=5).total_seconds()
     with og.init(tmp_path / "g", schema=SCHEMA, durability="os") as graph:
         source = OmniGraphSource({"graph": str(tmp_path / "g"), "type": "Thing"})
-        schema = spark_schema(graph.view().catalog.nodes["Thing"], ["name"])
+        schema = spark_schema(graph._view().catalog.nodes["Thing"], ["name"])
         writers = [source.writer(schema, overwrite=False) for _ in range(3)]
         parts = [writer.write(iter([pa.record_batch({"name": ["same"]})])) for writer in writers]
         assert len(list(leases.iterdir())) == 3

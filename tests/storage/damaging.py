@@ -74,7 +74,7 @@ def make(folder: Path) -> Path:
 
 def contents(graph: og.Graph, branch: str | None = None, at: str | None = None) -> list[str]:
     """Everything, complete, as complete rows are read."""
-    view = graph.view(branch, at)
+    view = graph._view(branch, at)
     return [
         str(row)
         for type_ in (view.catalog.nodes["Doc"], view.catalog.edges["Cites"])

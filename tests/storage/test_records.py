@@ -80,7 +80,7 @@ def ages(graph: og.Graph, **where: Any) -> list[int]:
 def test_storage_refuses_a_commit_that_nobody_could_read(tmp_path: Path, wrong: Any) -> None:
     """Whatever the doors let through: other writers go on, and the graph stays readable."""
     graph = people(tmp_path)
-    view = graph.view()
+    view = graph._view()
     plan = PublishPlan(OpClass.LOGICAL, "mutate", view.snapshot.commit, actor=wrong)
     with pytest.raises(UsageError, match="cannot be stored"):
         graph._store.publish("main", plan)

@@ -121,7 +121,7 @@ def test_csv_written_by_the_command_line_loads_back(og: Call, things: omnigraph.
 def test_csv_of_one_column_keeps_its_rows(og: Call, things: omnigraph.Graph, tmp_path: Path, name: str) -> None:
     ask = f"query q() {{ match {{ $t: Thing }} return {{ $t.{name} as {name} }} order {{ $t.name }} }}"
     og("query", "--store", tmp_path / "g", "-e", ask, "--format", "csv", "--out", tmp_path / "Only.csv")
-    kind = str(things.view().catalog.nodes["Thing"].properties[name].type)
+    kind = str(things._view().catalog.nodes["Thing"].properties[name].type)
     again = omnigraph.init(tmp_path / "again", schema=f"node Only {{ {name}: {kind} }}", durability="os")
     again.load(tmp_path / "Only.csv", mode="append")
     found = again.query(f"query q() {{ match {{ $t: Only }} return {{ $t.{name} as {name} }} }}").to_dict()["rows"]

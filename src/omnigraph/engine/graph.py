@@ -120,7 +120,7 @@ class Graph:
         """Measures over the whole graph."""
         from omnigraph.engine.analytics import Analytics, Local
 
-        return Analytics(self.view, Local(self._workspace, self._after_write))
+        return Analytics(self._view, Local(self._workspace, self._after_write))
 
     def __enter__(self) -> Graph:
         return self
@@ -155,8 +155,7 @@ class Graph:
 
     # ── views ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @door()
-    def view(self, branch: str | None = None, at: State | None = None) -> View:
+    def _view(self, branch: str | None = None, at: State | None = None) -> View:
         """One coherent view: the newest state of a branch, or the graph as a commit (or a tag) left it."""
         return self._views.view(branch, name_of(at))
 
@@ -202,7 +201,7 @@ class Graph:
     ) -> Iterator[pa.RecordBatch]:
         """The answer as Arrow batches, each as soon as it is there."""
         read = Read(source, params, name, Budget(timeout, memory_limit, cancel))
-        return still_inside("stream", self._reader.stream(self.view(branch, at), read))
+        return still_inside("stream", self._reader.stream(self._view(branch, at), read))
 
     @door()
     def explain(
@@ -233,24 +232,24 @@ class Graph:
         limit: int = SUBGRAPH_ROWS,
     ) -> Subgraph:
         """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
-        return self._inspection.subgraph(self.view(branch, at), source, params, name, limit)
+        return self._inspection.subgraph(self._view(branch, at), source, params, name, limit)
 
     @door()
     def blob(
         self, entity: Kind, type: str, id: str, property: str, *, branch: str | None = None, at: State | None = None
     ) -> Blob:
         """A Blob property of one node or edge: its bytes, or the URI it refers to."""
-        return self._inspection.blob(self.view(branch, at), Cell(entity, type, id, property))
+        return self._inspection.blob(self._view(branch, at), Cell(entity, type, id, property))
 
     @door()
     def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
         """How many of what there is, what is indexed, and how memory is used."""
-        return self._inspection.stats(self.view(branch, at))
+        return self._inspection.stats(self._view(branch, at))
 
     @door()
     def snapshot(self, branch: str | None = None, at: State | None = None) -> GraphSnapshot:
         """What stands where at the newest commit of a branch, or at a commit or tag."""
-        return self._inspection.snapshot(self.view(branch, at))
+        return self._inspection.snapshot(self._view(branch, at))
 
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -361,7 +360,7 @@ class Graph:
 
     def _merged(self, merge: Merge) -> Merge:
         if merge.commit is not None:
-            self._after_write(merge.into, self.view(merge.into).catalog)
+            self._after_write(merge.into, self._view(merge.into).catalog)
         return merge
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -380,7 +379,7 @@ class Graph:
     ) -> Receipt:
         """Run inserts and updates, or deletes, as one commit. `if_commit`: only while the branch is at this commit."""
         self._store.require_writable()
-        view, if_commit = self.view(branch), name_of(if_commit)
+        view, if_commit = self._view(branch), name_of(if_commit)
         prepared = self._reader.prepare(view, source, name)
         if not isinstance(prepared.query, lg.MutationQuery):
             raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
@@ -465,7 +464,7 @@ class Graph:
         `progress` is told how many entities have been written since it was told last.
         """
         sink = Path(target) if isinstance(target, os.PathLike) else target
-        return export(self.view(branch, at), sink, types, progress)
+        return export(self._view(branch, at), sink, types, progress)
 
     @door()
     def plan_schema(
@@ -475,7 +474,7 @@ class Graph:
         from omnigraph.engine.schema.apply import plan_schema
 
         source = schema_source(schema)
-        return plan_schema(self.view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
+        return plan_schema(self._view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
 
     @door()
     def apply_schema(
@@ -497,7 +496,7 @@ class Graph:
         self._store.require_writable()
         return apply_schema(
             self._workspace,
-            self.view(branch),
+            self._view(branch),
             branch,
             schema_source(schema),
             allow_data_loss=allow_data_loss,
@@ -508,7 +507,7 @@ class Graph:
     @door()
     def schema(self, branch: str | None = None, at: State | None = None) -> str:
         """The text of the schema."""
-        return self._store.schema(self.view(branch, at).snapshot).source
+        return self._store.schema(self._view(branch, at).snapshot).source
 
     def _after_write(self, branch: str, catalog: Catalog) -> None:
         """Let indexes catch up in the background, once they are behind."""
@@ -523,7 +522,7 @@ class Graph:
     ) -> Optimized:
         """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
         self._store.require_writable()
-        return optimize(self._store, branch, self.view(branch).catalog, progress, actor=actor)
+        return optimize(self._store, branch, self._view(branch).catalog, progress, actor=actor)
 
     @door()
     def embed(
@@ -542,7 +541,7 @@ class Graph:
         """
         self._store.require_writable()
         provider = require_embedder(self.embedder if embedder is None else embedder)
-        view = self.view(branch)
+        view = self._view(branch)
         run = in_threads(EMBED_THREADS)
         done = embed(
             self._workspace,
@@ -570,7 +569,7 @@ class Graph:
         from omnigraph.engine.upkeep.verify import broken_promises
         from omnigraph.storage.reclaiming.verify import verify
 
-        return verify(self._store, deep=deep, content=content, further=lambda found: broken_promises(self.view, found))
+        return verify(self._store, deep=deep, content=content, further=lambda found: broken_promises(self._view, found))
 
     @door()
     def cleanup(
@@ -582,7 +581,7 @@ class Graph:
         """
         from omnigraph.storage.reclaiming.reclaim import reclaim
 
-        self.view()  # a graph that is gone has nothing to give back
+        self._view()  # a graph that is gone has nothing to give back
         age = duration(older_than) if isinstance(older_than, str) else older_than
         return reclaim(self._store, keep=keep, older_than=age, dry_run=dry_run, actor=actor)
 

@@ -76,7 +76,7 @@ class MeasuredFrame:
 @door()
 def analytics(graph: Graph, *, spark: SparkSession | None = None) -> Analytics[MeasuredFrame]:
     """The measures of a graph, computed by Spark. Methods are those of `g.analytics`."""
-    return Analytics(graph.view, OnSpark(graph, ready(spark)))
+    return Analytics(parts_of(graph).view, OnSpark(graph, ready(spark)))
 
 
 class OnSpark:

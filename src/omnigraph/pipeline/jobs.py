@@ -56,7 +56,7 @@ def optimize(
 ) -> Optimized:
     """What `g.optimize` does, with groups of pieces rewritten and index segments built by tasks."""
     run = run_on(ready(spark))
-    catalog = graph.view(branch).catalog
+    catalog = parts_of(graph).view(branch).catalog
     return optimized(parts_of(graph).store, branch, catalog, progress, types=types, actor=actor, run=run)
 
 
@@ -77,7 +77,7 @@ def embed(
     return embedding.embed(
         parts_of(graph).workspace,
         parts_of(graph).past,
-        graph.view(branch),
+        parts_of(graph).view(branch),
         branch,
         embedding.require_embedder(embedder or graph.embedder),
         types=types,
@@ -102,7 +102,7 @@ def export(
     spark: SparkSession | None = None,
 ) -> exporting.ExportedParts:
     """A graph, or some of its types, as a folder of files that `g.load` reads back."""
-    view, place = graph.view(branch, at), parts_of(graph).store.place
+    view, place = parts_of(graph).view(branch, at), parts_of(graph).store.place
     options = dict(place.options) if storage_options is None else dict(storage_options)
     run = run_on(ready(spark))
     return exporting.export_parts(view, place, target, format_=format, types=types, options=options, run=run)
@@ -119,4 +119,4 @@ def statistics(
 ) -> list[counting.TypeStatistics]:
     """How many values every property has, how many are missing, how many differ, and between what they lie."""
     run = run_on(ready(spark))
-    return counting.statistics(graph.view(branch, at), parts_of(graph).store.place, types=types, run=run)
+    return counting.statistics(parts_of(graph).view(branch, at), parts_of(graph).store.place, types=types, run=run)

@@ -225,7 +225,7 @@ class OmniGraphSource(DataSource):
         graph = self._graph()
         parts_of(graph).store.require_writable()
         branch = self.options.get("branch", MAIN)
-        view = graph.view(branch)
+        view = parts_of(graph).view(branch)
         type_ = type_named(view.catalog, self._required("type"))
         check_writable(type_, schema)
         given = "overwrite" if overwrite else self.options.get("mode", "append")
@@ -256,7 +256,7 @@ class OmniGraphSource(DataSource):
         """The type at the commit that is read. Looked up once."""
         if self._pinned is None:
             graph = self._graph()
-            view = graph.view(self.options.get("branch"), self.options.get("at"))
+            view = parts_of(graph).view(self.options.get("branch"), self.options.get("at"))
             type_ = type_named(view.catalog, self._required("type"))
             state = view.stored(type_).state
             self._pinned = Pinned(type_, PinnedTable.of(parts_of(graph).store.place, state), view.snapshot.commit)

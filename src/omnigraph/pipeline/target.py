@@ -86,7 +86,7 @@ class Writer(DataSourceArrowWriter):
 
         graph = open_graph(self.uri, storage_options=self.storage)
         try:
-            run_portioned(parts_of(graph).workspace, graph.view(at=self.base), request, read, lease=self.lease)
+            run_portioned(parts_of(graph).workspace, parts_of(graph).view(at=self.base), request, read, lease=self.lease)
         finally:
             parts_of(graph).store.give_back(self.lease)
 

@@ -191,7 +191,7 @@ def test_measuring_twice_commits_once(star: og.Graph) -> None:
 def test_values_go_to_another_branch(star: og.Graph) -> None:
     star.branches.create("analysis")
     add(star, {"Person": [{"name": "late"}]}, branch="analysis")
-    edges = star.view("analysis").edges("Knows").stored.table.read(["id"])["id"].to_pylist()
+    edges = star._view("analysis").edges("Knows").stored.table.read(["id"])["id"].to_pylist()
     delete(star, "Knows", edges, branch="analysis")
     delete(star, "Person", ["p3"], branch="analysis")
     found = star.analytics.degree(edges="Knows", write_to="group", onto="analysis")
@@ -234,7 +234,7 @@ def test_where_to_write_must_be_said(star: og.Graph) -> None:
 
 def test_a_write_meanwhile_voids_the_values(star: og.Graph) -> None:
     """The values belong to the nodes that were read: whoever changed them meanwhile is not overwritten."""
-    view = star.view()
+    view = star._view()
     star.mutate('query q() { update Person set { note: "new" } where name = "hub" }')
     earlier = Analytics(lambda branch, at: view, Local(star._workspace, lambda branch, catalog: None))
     with pytest.raises(og.ReadSetChanged):

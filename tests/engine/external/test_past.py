@@ -66,14 +66,14 @@ def test_an_export_spells_the_uri_and_loads_back(kept: og.Graph, images: Path, t
 
 def test_an_export_in_parts_spells_the_uri_and_parquet_refuses_it(kept: og.Graph, images: Path, tmp_path: Path) -> None:
     where = kept._store.place
-    export_parts(kept.view(), where, str(tmp_path / "lines"), format_="jsonl", run=in_threads(1))
+    export_parts(kept._view(), where, str(tmp_path / "lines"), format_="jsonl", run=in_threads(1))
     found = [json.loads(line) for file in (tmp_path / "lines").glob("*.jsonl") for line in file.read_text().splitlines()]
     assert {r["data"]["id"]: r["data"].get("content") for r in found}["b"] == f"file://{images}/b"
     with pytest.raises(og.UsageError, match=f"refers to another place: file://{images}/"):
-        export_parts(kept.view(), where, str(tmp_path / "columns"), types=["Photo"], run=in_threads(1))
+        export_parts(kept._view(), where, str(tmp_path / "columns"), types=["Photo"], run=in_threads(1))
     kept.mutate('query m() { update Photo set { note: "x" } where name = "bytes" }')
     kept.load([photo(n, content=b"bytes now") for n in "abc"])
-    export_parts(kept.view(), where, str(tmp_path / "bytes"), types=["Photo"], run=in_threads(1))
+    export_parts(kept._view(), where, str(tmp_path / "bytes"), types=["Photo"], run=in_threads(1))
     (file,) = (tmp_path / "bytes").glob("*.parquet")
     rows = {r["name"]: r["content"] for r in pq.read_table(file).to_pylist()}
     assert rows == {"a": b"bytes now", "b": b"bytes now", "c": b"bytes now", "bytes": BYTES, "none": None}

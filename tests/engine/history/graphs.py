@@ -50,7 +50,7 @@ def calm(graph: og.Graph) -> None:
 
 def contents(graph: og.Graph, branch: str | None = None, at: str | None = None) -> dict[tuple[str, str], dict[str, Any]]:
     """Everything by type and id, ends of edges included."""
-    view = graph.view(branch, at)
+    view = graph._view(branch, at)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     types: list[EntityType] = [*view.catalog.nodes.values(), *view.catalog.edges.values()]
     for type_ in types:

@@ -21,7 +21,7 @@ def made(folder: Path, size: int) -> og.Graph:
     graph = people(folder, {"Person": [{"name": f"p{n:06d}", "age": n} for n in range(size)]})
     edges = [{"id": f"e{n:06d}", "src": f"p{n:06d}", "dst": f"p{(n + 1) % size:06d}"} for n in range(size)]
     add(graph, {"Knows": edges})
-    optimize(graph._store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph._view().catalog)
     return graph
 
 
@@ -76,16 +76,16 @@ def test_costs_do_not_follow_the_graph(tmp_path: Path) -> None:
 def test_a_compacted_table_is_not_read_again(tmp_path: Path) -> None:
     """Compaction rewrites every piece; the lineage says that nothing changed."""
     graph = made(tmp_path, 20_000)
-    first = graph.view().snapshot.commit
+    first = graph._view().snapshot.commit
     graph.branches.create("work")
     work(graph, "work", "w", -1)
     upsert(graph, "Person", [{"name": f"p{n:06d}", "age": -5} for n in range(3_000, 6_000)])
-    before = graph.view().snapshot.commit
-    pieces = graph.view().nodes("Person").stored.pieces
-    optimize(graph._store, "main", graph.view().catalog)
+    before = graph._view().snapshot.commit
+    pieces = graph._view().nodes("Person").stored.pieces
+    optimize(graph._store, "main", graph._view().catalog)
     work(graph, "main", "mm", -2)
     fresh = og.open(graph._store.place.uri)
-    assert not {p.files for p in pieces} & {p.files for p in fresh.view().nodes("Person").stored.pieces}, "all was rewritten"
+    assert not {p.files for p in pieces} & {p.files for p in fresh._view().nodes("Person").stored.pieces}, "all was rewritten"
     assert spent(fresh, lambda: fresh.diff(before, "main"))[0] <= 40
     assert len(fresh.diff(before, "main")) == 10
     forwards = spent(fresh, lambda: fresh.diff("work", "main"))[0]
@@ -124,7 +124,7 @@ def test_requests_do_not_follow_the_graph() -> None:
             graph = og.init(f"s3://graphs/g{size}", "node N { name: String @key  a: I32? }", storage_options=running.options)
             calm(graph)
             add(graph, {"N": [{"name": f"n{n:05d}", "a": n} for n in range(size)]})
-            optimize(graph._store, "main", graph.view().catalog)
+            optimize(graph._store, "main", graph._view().catalog)
             graph.branches.create("work")
             put(graph, " ".join(f'insert N {{ name: "w{n}" }}' for n in range(10)), "work")
             put(graph, " ".join(f'insert N {{ name: "m{n}" }}' for n in range(10)))
@@ -151,7 +151,7 @@ def test_requests_of_scattered_updates_do_not_follow_the_graph() -> None:
             )
             calm(graph)
             graph.load({"N": pa.table({"name": [f"n{n:06d}" for n in range(size)], "a": pa.array(range(size), pa.int32())})})
-            optimize(graph._store, "main", graph.view().catalog)
+            optimize(graph._store, "main", graph._view().catalog)
             graph.branches.create("work")
             step = size // 25
             put(graph, " ".join(f'update N set {{ a: -1 }} where name = "n{n * step:06d}"' for n in range(10)), "work")

@@ -68,7 +68,7 @@ def test_the_other_way_round(graph: og.Graph) -> None:
 
 
 def test_branches_tags_and_commits(graph: og.Graph) -> None:
-    first = graph.view().snapshot.commit
+    first = graph._view().snapshot.commit
     graph.tags.create("v1", first)
     second = put(graph, 'insert Person { name: "Eve" }')
     assert second is not None
@@ -98,7 +98,7 @@ def test_equal_values_written_again_are_no_change(graph: og.Graph) -> None:
     put(graph, 'delete Person where name = "Carol"', "work")
     put(graph, 'insert Person { name: "Carol", age: 50 }', "work")
     assert len(graph.diff("main", "work")) == 0
-    optimize(graph._store, "work", graph.view().catalog)
+    optimize(graph._store, "work", graph._view().catalog)
     assert len(graph.diff("main", "work")) == 0
 
 

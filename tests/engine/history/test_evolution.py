@@ -57,7 +57,7 @@ class Copy:
     @classmethod
     def at(cls, g: og.Graph, commit: str) -> Copy:
         """What an export of a commit holds."""
-        catalog = g.view(at=commit).catalog
+        catalog = g._view(at=commit).catalog
         ids = {t.name: opaque_type_id(catalog.ir.domain, t) for t in _types(catalog)}
         copy = cls({id_: name for name, id_ in ids.items()}, {id_: {} for id_ in ids.values()})
         for record in exported(g, at=commit):
@@ -309,7 +309,7 @@ def test_values_of_another_type_are_a_boundary(tmp_path: Path, monkeypatch: pyte
     g = made(tmp_path)
     g.load(DATA)
     apply(g, STEPS["an optional property"])
-    catalog = g.view().catalog
+    catalog = g._view().catalog
     person = catalog.nodes["Person"]
     age = replace(person.properties["age"], type=PropertyType(Scalar.STRING, nullable=True))
     other = replace(person, properties={**person.properties, "age": age})

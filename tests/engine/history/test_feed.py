@@ -95,7 +95,7 @@ def test_the_order_is_frozen(graph: og.Graph) -> None:
 def test_equal_values_are_an_empty_block_and_maintenance_is_none(graph: og.Graph) -> None:
     start = graph.changes().next
     upsert(graph, "Person", [{"name": "Alice", "age": 30}])
-    done = optimize(graph._store, "main", graph.view().catalog).commits
+    done = optimize(graph._store, "main", graph._view().catalog).commits
     assert done
     page = graph.changes(start)
     assert [block.cause.commit for block in page] == [graph.commits(limit=1)[0].id]
@@ -320,7 +320,7 @@ def test_reclaimed_history_is_a_gap(graph: og.Graph) -> None:
 
 def test_a_baseline_and_the_changes_after_it_are_the_graph(graph: og.Graph) -> None:
     baseline = graph.baseline()
-    assert baseline.commit == graph.view().snapshot.commit
+    assert baseline.commit == graph._view().snapshot.commit
     put(graph, 'insert Person { name: "late" }')
     records = list(baseline)
     assert records[-1] == {"baseline": {"snapshot_commit_id": baseline.commit, "resume_cursor": baseline.cursor}}

@@ -91,7 +91,7 @@ def _do(graph: og.Graph, branch: str, now: Contents, step: Step) -> str | None:
         case "cut" if (step.values[0], step.name) in now:
             return delete(graph, step.values[0], [step.name], branch).id
         case "optimize":
-            optimize(graph._store, branch, graph.view(branch).catalog)
+            optimize(graph._store, branch, graph._view(branch).catalog)
     return None
 
 
@@ -190,10 +190,10 @@ def test_a_diff_applied_to_one_state_gives_the_other(graph: og.Graph, one: list[
 def test_merging_an_ancestor_changes_nothing(graph: og.Graph, first: list[Step], then: list[Step]) -> None:
     (older,) = branches(graph, first)
     (younger,) = branches(graph, then, from_=older)
-    before, head = contents(graph, younger), graph.view(younger).snapshot.commit
+    before, head = contents(graph, younger), graph._view(younger).snapshot.commit
     for source in (older, "main"):
         assert graph.merge(source, into=younger).outcome == "already_up_to_date"
-    assert (contents(graph, younger), graph.view(younger).snapshot.commit) == (before, head)
+    assert (contents(graph, younger), graph._view(younger).snapshot.commit) == (before, head)
     merged = graph.merge(younger, into=older)
     assert merged.outcome in ("fast_forward", "already_up_to_date")
     assert contents(graph, older) == before
@@ -270,7 +270,7 @@ def test_reverting_restores(graph: og.Graph, first: list[Step], then: list[Step]
     (branch,) = branches(graph, first)
     before = contents(graph, branch)
     made = run(graph, branch, then)
-    head = graph.view(branch).snapshot.commit
+    head = graph._view(branch).snapshot.commit
     done = [c.id for c in graph.commits(branch)][: graph.commits(branch)[0].seq - graph.commits("main")[0].seq]
     for commit in done:  # youngest first: back to where the branch began
         graph.revert(commit, branch=branch)

@@ -29,10 +29,10 @@ def graph(tmp_path: Path) -> og.Graph:
 
 def conflicts(graph: og.Graph, source: str = "work", **options: object) -> list[tuple[str, str, str | None]]:
     """The conflicts of a merge into main, which changes nothing."""
-    before, head = contents(graph), graph.view().snapshot.commit
+    before, head = contents(graph), graph._view().snapshot.commit
     with pytest.raises(og.MergeConflict) as caught:
         graph.merge(source, **options)  # type: ignore[arg-type]
-    assert (contents(graph), graph.view().snapshot.commit) == (before, head)
+    assert (contents(graph), graph._view().snapshot.commit) == (before, head)
     return kinds(told(caught.value))
 
 
@@ -40,7 +40,7 @@ def conflicts(graph: og.Graph, source: str = "work", **options: object) -> list[
 
 
 def test_b1_b2_a_branch_is_merged_once(graph: og.Graph) -> None:
-    before = graph.view().snapshot.commit
+    before = graph._view().snapshot.commit
     source = put(graph, 'insert Person { name: "Eve" }', "work")
     merged = graph.merge("work", actor="ada", message="Eve joins")
     assert merged.outcome == "fast_forward"
@@ -50,7 +50,7 @@ def test_b1_b2_a_branch_is_merged_once(graph: og.Graph) -> None:
     assert "Eve" in names(graph, "Person")
     again = graph.merge("work")
     assert (again.outcome, again.commit) == ("already_up_to_date", None)
-    assert graph.view().snapshot.commit == merged.commit.id
+    assert graph._view().snapshot.commit == merged.commit.id
 
 
 def test_b3_b4_one_property_on_both_sides(graph: og.Graph) -> None:
@@ -116,7 +116,7 @@ def test_b11_null_is_not_empty_text(graph: og.Graph) -> None:
 
 
 def test_b12_the_past_stays_readable(graph: og.Graph) -> None:
-    before = graph.view().snapshot.commit
+    before = graph._view().snapshot.commit
     put(graph, 'delete Person where name = "Bob"', "work")
     graph.merge("work")
     asked = "query q() { match { $p: Person } return { $p.name } }"
@@ -191,12 +191,12 @@ def test_a_net_zero_branch_leaves_only_a_commit(graph: og.Graph) -> None:
     put(graph, 'insert Person { name: "Tmp" }', "work")
     put(graph, 'delete Person where name = "Tmp"', "work")
     put(graph, 'insert Person { name: "Eve" }')
-    before, tables = contents(graph), graph.view().snapshot.tables
+    before, tables = contents(graph), graph._view().snapshot.tables
     merged = graph.merge("work")
     assert merged.outcome == "merged"
     assert merged.commit is not None
     assert merged.commit.changes == ()
-    assert (contents(graph), graph.view().snapshot.tables) == (before, tables)
+    assert (contents(graph), graph._view().snapshot.tables) == (before, tables)
     assert graph.merge("work").outcome == "already_up_to_date"
 
 
@@ -236,7 +236,7 @@ def test_history_survives_the_deletion_of_a_merged_branch(graph: og.Graph) -> No
         assert again._store.commit(commit).id == commit
     put(graph, 'insert Person { name: "z" }', "later")
     assert graph.merge("later").outcome == "merged"
-    assert graph.merge("later").base == graph.view("later").snapshot.commit
+    assert graph.merge("later").base == graph._view("later").snapshot.commit
 
 
 def test_a_base_that_only_merges_know(graph: og.Graph) -> None:
@@ -274,11 +274,11 @@ def test_a_read_only_graph_can_be_previewed(graph: og.Graph) -> None:
 def test_maintenance_is_nothing_of_ones_own(graph: og.Graph) -> None:
     """Compaction on either side changes neither the outcome nor what conflicts."""
     put(graph, 'insert Person { name: "Eve" }', "work")
-    optimize(graph._store, "main", graph.view().catalog)
-    assert graph.view().snapshot.commit != graph.commits(limit=2)[1].id
+    optimize(graph._store, "main", graph._view().catalog)
+    assert graph._view().snapshot.commit != graph.commits(limit=2)[1].id
     assert graph.merge("work", dry_run=True).outcome == "fast_forward"
     assert graph.merge("work").outcome == "fast_forward"
-    optimize(graph._store, "work", graph.view().catalog)
+    optimize(graph._store, "work", graph._view().catalog)
     assert graph.merge("work").outcome == "already_up_to_date"
     assert "Eve" in names(graph, "Person")
 
@@ -444,8 +444,8 @@ def test_a_fast_forward_reads_and_writes_no_row(graph: og.Graph) -> None:
     merged = graph.merge("work")
     assert graph._past.deltas.reads.rows == reads
     assert merged.commit is not None
-    assert {k: s.pin for k, s in graph.view().snapshot.tables.items()} == {
-        k: s.pin for k, s in graph.view("work").snapshot.tables.items()
+    assert {k: s.pin for k, s in graph._view().snapshot.tables.items()} == {
+        k: s.pin for k, s in graph._view("work").snapshot.tables.items()
     }
     assert all(change.before is not None and change.after is not None for change in merged.commit.changes)
     added = {change.table: (change.fragments_added, change.fragments_removed) for change in merged.commit.changes}
@@ -456,8 +456,8 @@ def test_a_table_only_they_changed_is_taken_over(graph: og.Graph) -> None:
     put(graph, 'insert Company { name: "Initech" }', "work")
     put(graph, 'insert Person { name: "Eve" }')
     assert graph.merge("work").outcome == "merged"
-    key = next(k for k, t in graph.view().snapshot.tables.items() if t.rows == 3 and "node" in k)
-    assert graph.view().snapshot.tables[key].pin == graph.view("work").snapshot.tables[key].pin
+    key = next(k for k, t in graph._view().snapshot.tables.items() if t.rows == 3 and "node" in k)
+    assert graph._view().snapshot.tables[key].pin == graph._view("work").snapshot.tables[key].pin
     assert len(names(graph, "Company")) == 3
 
 
@@ -467,7 +467,7 @@ def test_many_new_rows_are_grafted(graph: og.Graph) -> None:
     merged = graph.merge("work")
     assert merged.outcome == "merged"
     assert len(names(graph, "Person")) == 3_004
-    ours, theirs = ({p.files for p in pieces(view.nodes("Person").stored.table)} for view in (graph.view(), graph.view("work")))
+    ours, theirs = ({p.files for p in pieces(view.nodes("Person").stored.table)} for view in (graph._view(), graph._view("work")))
     assert len(ours & theirs) == 2, "the rows stand in the files the branch wrote"
     assert merged.commit is not None
     on_work = graph.commits("work", limit=1)[0].id

@@ -63,11 +63,11 @@ def test_what_happened_since_to_others_stays(graph: og.Graph, write: str) -> Non
 
 def test_reverting_the_last_commit_reuses_its_pins(graph: og.Graph) -> None:
     """Nothing is written: the tables are what they were."""
-    tables = graph.view().snapshot.tables
+    tables = graph._view().snapshot.tables
     commit = put(graph, 'delete Person where name = "Bob"')
     assert commit is not None
     graph.revert(commit)
-    assert {k: s.pin for k, s in graph.view().snapshot.tables.items()} == {k: s.pin for k, s in tables.items()}
+    assert {k: s.pin for k, s in graph._view().snapshot.tables.items()} == {k: s.pin for k, s in tables.items()}
     reclaim(graph._store, keep=1, older_than=None, grace=timedelta(0), dry_run=False)
     assert names(og.open(graph._store.place.uri), "Person") == ["Alice", "Bob", "Carol"]
 
@@ -118,15 +118,15 @@ def test_an_insert_that_edges_hang_on(graph: og.Graph) -> None:
 def test_what_was_undone_already_is_nothing_to_do(graph: og.Graph) -> None:
     commit = put(graph, 'insert Person { name: "Eve" }')
     put(graph, 'delete Person where name = "Eve"')
-    head = graph.view().snapshot.commit
+    head = graph._view().snapshot.commit
     assert commit is not None
     again = graph.revert(commit)
     assert (again.outcome, again.commit) == ("nothing_to_revert", None)
-    assert graph.view().snapshot.commit == head
+    assert graph._view().snapshot.commit == head
 
 
 def test_maintenance_and_the_first_commit(graph: og.Graph) -> None:
-    optimize(graph._store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph._view().catalog)
     assert graph.revert(graph.commits(limit=1, maintenance=True)[0].id).outcome == "nothing_to_revert"
     with pytest.raises(og.ParentlessCommit):
         graph.revert(graph.commits()[-1].id)
@@ -158,7 +158,7 @@ def test_a_commit_of_one_branch_on_another(graph: og.Graph) -> None:
 def test_after_a_compaction(graph: og.Graph) -> None:
     before = contents(graph)
     commit = put(graph, 'delete Person where name = "Bob"')
-    optimize(graph._store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph._view().catalog)
     assert commit is not None
     graph.revert(commit)
     assert contents(graph) == before

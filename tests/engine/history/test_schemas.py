@@ -56,7 +56,7 @@ def test_after_the_same_schema_on_both_sides_they_merge(graph: og.Graph) -> None
     put(graph, 'insert City { name: "Rome" }')
     graph.apply_schema(WIDER, branch="work")
     put(graph, 'insert City { name: "Oslo" }', "work")
-    assert graph.view().snapshot.schema == graph.view("work").snapshot.schema
+    assert graph._view().snapshot.schema == graph._view("work").snapshot.schema
     assert graph.merge("work").outcome == "merged"
     alice = contents(graph)["Person", "Alice"]
     assert (alice["age"], alice["height"], alice["nickname"]) == (1, 170, "Al")
@@ -65,7 +65,7 @@ def test_after_the_same_schema_on_both_sides_they_merge(graph: og.Graph) -> None
 
 
 def test_a_renamed_property_is_no_change(graph: og.Graph) -> None:
-    before = graph.view().snapshot.commit
+    before = graph._view().snapshot.commit
     graph.apply_schema(RENAMED)
     assert len(graph.diff(before, "main")) == 0
     put(graph, 'update Person set { alias: "A" } where name = "Alice"')
@@ -76,7 +76,7 @@ def test_a_renamed_property_is_no_change(graph: og.Graph) -> None:
 
 
 def test_a_new_property_is_no_change_until_it_has_a_value(graph: og.Graph) -> None:
-    before = graph.view().snapshot.commit
+    before = graph._view().snapshot.commit
     graph.apply_schema(WIDER)
     assert len(graph.diff(before, "main")) == 0
     assert len(graph.diff("main", before)) == 0
@@ -108,7 +108,7 @@ def test_a_promise_alone_changes_nobody_and_a_backfill_those_it_fills(graph: og.
 
 
 def test_a_property_dropped_and_made_again_is_another_one(graph: og.Graph) -> None:
-    before = graph.view().snapshot.commit
+    before = graph._view().snapshot.commit
     graph.apply_schema(SCHEMA.replace("    nickname: String?\n", ""), allow_data_loss=True)
     graph.apply_schema(SCHEMA)
     assert len(graph.diff(before, "main")) == 0, "the old property is not part of the schema, the new one has no values"

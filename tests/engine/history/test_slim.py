@@ -24,7 +24,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("slim")
     graph = people(folder, {"Person": [{"name": f"p{n:02d}", "age": n} for n in range(PEOPLE)], "Company": [{"name": "Acme"}]})
     add(graph, {"Knows": [{"id": f"e{n:02d}", "src": f"p{n:02d}", "dst": f"p{(n * 7 + 1) % PEOPLE:02d}"} for n in range(PEOPLE)]})
-    optimize(graph._store, "main", graph.view().catalog)
+    optimize(graph._store, "main", graph._view().catalog)
     graph.branches.create("work")
     graph.close()
     return folder / "graph"

@@ -98,11 +98,11 @@ def check(graph: og.Graph, source: Act, target: Act, cell: str, strict: bool, st
         assert preview.outcome == "conflicts"
         assert [c.kind for c in preview.conflicts] == [KINDS[word]]
         assert ",".join(preview.conflicts[0].properties) == about.strip("-")
-        head = graph.view(ours).snapshot.commit
+        head = graph._view(ours).snapshot.commit
         with pytest.raises(og.MergeConflict) as caught:
             graph.merge(theirs, into=ours, strict=strict)
         assert kinds(told(caught.value)) == kinds(preview.conflicts)
-        assert graph.view(ours).snapshot.commit == head, "nothing was changed"
+        assert graph._view(ours).snapshot.commit == head, "nothing was changed"
         key = preview.conflicts[0].key
         for side, expected in zip(("ours", "theirs"), outcomes.split("|"), strict=True):
             for resolve in (side, {key: side}):
@@ -120,7 +120,7 @@ def check(graph: og.Graph, source: Act, target: Act, cell: str, strict: bool, st
         assert contents(graph, ours) == before
         return
     assert merged.commit is not None
-    assert merged.commit.merged_parent == graph.view(theirs).snapshot.commit
+    assert merged.commit.merged_parent == graph._view(theirs).snapshot.commit
     assert state(ours) == rest
     if word == "F":
         assert contents(graph, ours) == contents(graph, theirs)

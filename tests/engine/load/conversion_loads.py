@@ -82,7 +82,7 @@ class Columns:
 
 def in_columns(g: og.Graph, cases: Iterable[Case], *, rounds: bool = False, spark: bool = False) -> Columns:
     """Each case for each type, in a column of its kind; `spark`: in the kind of column that Spark has instead."""
-    properties = g.view().catalog.nodes["Wide"].properties
+    properties = g._view().catalog.nodes["Wide"].properties
     tried, types, never = list[Tried](), dict[str, pa.DataType](), dict[str, pa.Array]()
     for case in cases:
         assert case.arrow is not None

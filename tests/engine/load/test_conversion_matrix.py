@@ -36,7 +36,7 @@ from omnigraph.model.given import Kind, kind_of, plain
 @pytest.fixture(scope="module")
 def types(tmp_path_factory: pytest.TempPathFactory) -> Types:
     g = og.init(tmp_path_factory.mktemp("matrix") / "g", schema=SCHEMA, durability="os")
-    return Types(g.view().catalog)
+    return Types(g._view().catalog)
 
 
 def lossy(types: Types) -> Types:

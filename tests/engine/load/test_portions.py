@@ -256,7 +256,7 @@ def test_lines_are_counted_across_chunks_of_a_split(tmp_path: Path) -> None:
 
 
 def test_who_runs_a_load_follows_from_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    view = graph(tmp_path, EVERYTHING).view()
+    view = graph(tmp_path, EVERYTHING)._view()
     path = written(tmp_path / "a.jsonl", ["{}"] * 100)
 
     def who(source: object, engine: str = "auto", dialect: Dialect = Dialect.STRICT) -> Engine:

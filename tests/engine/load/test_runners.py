@@ -57,7 +57,7 @@ def test_small_chunks_and_many_workers_give_the_same_graph(tmp_path: Path, size:
     g = graph(tmp_path, EVERYTHING)
     cut = lambda stream, name: lines.chunks(stream, name, size=size)  # noqa: E731
     with patch.object(tasks, "chunks", cut):
-        view = g.view()
+        view = g._view()
         runner.run(g._workspace, view, Request(inputs_of(path, view.catalog).inputs, "main", Mode.MERGE, workers=4))
     found = g.query("query q() { match { $p: Plain } return { $p.note as note } }").rows
     assert sorted(int(str(row["note"])) for row in found) == list(range(10, 100))

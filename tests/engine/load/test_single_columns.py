@@ -64,7 +64,7 @@ def test_more_empty_lines_than_are_read_at_once(tmp_path: Path) -> None:
     lines = b"v\n" + b"\n" * 5_000_000 + b"7\n"
     (tmp_path / "Number.csv").write_bytes(lines)
     g = og.init(tmp_path / "g", schema=SCHEMA, durability="os")
-    (input_,) = inputs_of(tmp_path / "Number.csv", g.view().catalog).inputs
+    (input_,) = inputs_of(tmp_path / "Number.csv", g._view().catalog).inputs
     batches = list(csv_batches(input_, lambda row: None))
     assert len(batches) > 1
     assert sum(b.num_rows for b in batches) == 5_000_001
@@ -76,7 +76,7 @@ def test_lines_of_violations_count_empty_ones(tmp_path: Path) -> None:
     (tmp_path / "Number.csv").write_text("\nv\n\n1\n\nx\n1,2\n\ny\n")
     found = refused(g, tmp_path / "Number.csv", mode="append")
     assert sorted((v.line, v.rule) for v in found) == [(6, "type"), (7, "csv"), (9, "type")]
-    (input_,) = inputs_of(tmp_path / "Number.csv", g.view().catalog).inputs
+    (input_,) = inputs_of(tmp_path / "Number.csv", g._view().catalog).inputs
     kept = records_at(input_, {5, 6, 7, 9})
     assert kept == {
         5: {"type": "Number", "data": {"v": None}},

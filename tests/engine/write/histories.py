@@ -220,7 +220,7 @@ class Model:
     @classmethod
     def of(cls, graph: og.Graph, branch: str) -> Model:
         """What a graph holds."""
-        view = graph.view(branch)
+        view = graph._view(branch)
         tables = {}
         for name in ("Person", "Knows", "Leads"):
             type_ = view.catalog.nodes.get(name) or view.catalog.edges[name]

@@ -240,10 +240,10 @@ def test_a_keyless_node_is_always_new(graph: og.Graph) -> None:
 def test_blobs_are_kept_through_an_update(graph: og.Graph) -> None:
     run(graph, 'insert Person { name: "x", photo: $b }', {"b": "base64:aGVsbG8="}, "$b: String")
     run(graph, 'update Person set { age: 3 } where name = "x"')
-    table = graph.view().nodes("Person").stored.table
+    table = graph._view().nodes("Person").stored.table
     assert table.dataset.scanner(filter="id = 'x'", blob_handling="all_binary").to_table()["photo"].to_pylist() == [b"hello"]
     run(graph, 'update Person set { photo: $b } where name = "x"', {"b": None}, "$b: String?")
-    table = graph.view().nodes("Person").stored.table
+    table = graph._view().nodes("Person").stored.table
     assert table.dataset.scanner(filter="id = 'x'", blob_handling="all_binary").to_table()["photo"].to_pylist() == [None]
 
 

@@ -73,11 +73,11 @@ def test_m7_a_renamed_property_keeps_its_values(graph: og.Graph) -> None:
 
 
 def test_m8_an_index_is_a_matter_of_the_schema(graph: og.Graph) -> None:
-    before = graph.view().nodes("Person").stored.pin
+    before = graph._view().nodes("Person").stored.pin
     graph.apply_schema(SCHEMA.replace("age: I32?", "age: I32? @index"))
-    assert graph.view().nodes("Person").stored.pin == before
+    assert graph._view().nodes("Person").stored.pin == before
     graph.optimize()
-    assert "age" in {i.column for i in graph.view().nodes("Person").stored.state.indexes}
+    assert "age" in {i.column for i in graph._view().nodes("Person").stored.state.indexes}
 
 
 def test_m10_a_dropped_property_stays_in_the_past(graph: og.Graph) -> None:

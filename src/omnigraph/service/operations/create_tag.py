@@ -27,7 +27,7 @@ class CreateTag(GraphChange["Tag"]):
         return (Access(Action.BRANCH_CREATE, lookup.branch_of(self.commit or self.branch), self.tag),)
 
     def on(self, graph: Graph, caller: Caller) -> Tag:
-        named = self.commit or graph.view(self.branch).snapshot.commit
+        named = self.commit or graph.commit(self.branch).id
         return graph.tags.create(self.tag, named, actor=caller.actor)
 
     def commit_of(self, result: Tag) -> str | None:

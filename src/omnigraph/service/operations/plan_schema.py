@@ -37,6 +37,7 @@ class PlanSchema(GraphOperation["tuple[MigrationPlan, Resolution]"]):
 
     def on(self, graph: Graph, caller: Caller) -> tuple[MigrationPlan, Resolution]:
         from omnigraph.catalog.migration import plan_change
+        from omnigraph.engine.parts import parts_of
 
-        accepted = graph.view(self.branch).catalog.ir
+        accepted = parts_of(graph).view(self.branch).catalog.ir
         return plan_change(accepted, self.desired, allow_data_loss=self.allow_data_loss, backfill=self.backfill)

@@ -29,7 +29,8 @@ class ReadNodes(GraphOperation["tuple[Node, ...]"]):
 
     def on(self, graph: Graph, caller: Caller) -> tuple[Node, ...]:
         from omnigraph.engine.export.subgraph import nodes_by_id
+        from omnigraph.engine.parts import parts_of
 
-        view = graph.view(at=self.at)
+        view = parts_of(graph).view(at=self.at)
         wanted = {type_: set(ids) for type_, ids in self.ids.items() if type_ in view.catalog.nodes}
         return tuple(node for type_, ids in wanted.items() for node in nodes_by_id(view, (type_,), ids).values())

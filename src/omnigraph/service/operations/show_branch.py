@@ -24,4 +24,4 @@ class ShowBranch(GraphOperation["str"]):
         return (Access(Action.READ, self.branch),)
 
     def on(self, graph: Graph, caller: Caller) -> str:
-        return graph.view(self.branch).snapshot.commit
+        return graph.commit(self.branch).id

@@ -35,5 +35,7 @@ class ShowSchema(GraphOperation[ShownSchema]):
         return (Access(Action.READ),)
 
     def on(self, graph: Graph, caller: Caller) -> ShownSchema:
-        view = graph.view(self.branch, self.at)
+        from omnigraph.engine.parts import parts_of
+
+        view = parts_of(graph).view(self.branch, self.at)
         return ShownSchema(graph.schema(at=view.snapshot.commit), view.catalog, view.snapshot.commit)
