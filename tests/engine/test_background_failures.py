@@ -60,7 +60,7 @@ def test_a_failure_to_complete_indexes_is_seen_until_they_are_complete(
     assert as_json["failures"][0]["message"] == "no space left on device"
     assert {i["property"]: i["rows_covered"] for i in as_json["types"][0]["indexes"]}["body"] == 0
 
-    graph._reconciler._tried.clear()
+    graph._reconciler.reconciler._tried.clear()
     graph.load({"Doc": [{"slug": "one more"}]})
     graph._reconciler.wait()
     assert graph.stats().failures == og.open(graph._store.place.uri).stats().failures == ()

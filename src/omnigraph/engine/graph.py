@@ -25,30 +25,19 @@ import pyarrow as pa
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog, Kind
 from omnigraph.embedding import Embedder
-from omnigraph.embedding.paced import Pace
+from omnigraph.engine import on_demand as later
 from omnigraph.engine.blobs.policy import ExternalBlobs
-from omnigraph.engine.blobs.settling import External
 from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
 from omnigraph.engine.calls.arguments import source as source_to_load
 from omnigraph.engine.calls.guard import door, still_inside
 from omnigraph.engine.execution.budget import Budget
-from omnigraph.engine.execution.explain import Explanation
 from omnigraph.engine.execution.reader import Read, Reader, Target
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.execution.run import Traversal
-from omnigraph.engine.export.lines import ByteSink, Exported, export
-from omnigraph.engine.export.subgraph import SUBGRAPH_ROWS, Subgraph
-from omnigraph.engine.history.baseline import Baseline
-from omnigraph.engine.history.blocks import Block
-from omnigraph.engine.history.changes import Filter
-from omnigraph.engine.history.conflicts import Resolve
-from omnigraph.engine.history.diff import Diff
-from omnigraph.engine.history.feed import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT_COMMITS, ChangePage, Limits
-from omnigraph.engine.history.merge import Merge, Wanted
-from omnigraph.engine.history.past import Names, Past
-from omnigraph.engine.inspect import Blob, Cell, GraphSnapshot, Inspection, Stats
+from omnigraph.engine.export.bounds import SUBGRAPH_ROWS
+from omnigraph.engine.history.bounds import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT_COMMITS
 from omnigraph.engine.planning.prepared import QueryText
 from omnigraph.engine.schema.documents import catalog_of, schema_source
 from omnigraph.engine.session import Session as Session
@@ -56,25 +45,35 @@ from omnigraph.engine.snapshot.saved import LEAST_ROWS
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.snapshot.views import Views
 from omnigraph.engine.tags import Tags
-from omnigraph.engine.upkeep.embedding import EMBED_THREADS, Embedded, embed, require_embedder
-from omnigraph.engine.upkeep.reconcile import Optimized, Reconciler, TypeOutcome, optimize
-from omnigraph.engine.write.commit import Intent, commit
-from omnigraph.engine.write.mutate import stage
-from omnigraph.engine.write.receipt import Receipt as Receipt
+from omnigraph.engine.upkeep.background import Background
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.model.times import duration
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN, GraphStore
-from omnigraph.storage.tables.work import in_threads
 
 if TYPE_CHECKING:
     from omnigraph.catalog.migration import MigrationPlan
+    from omnigraph.embedding.paced import Pace
     from omnigraph.engine.analytics import Analytics, Measured
+    from omnigraph.engine.execution.explain import Explanation
+    from omnigraph.engine.export.lines import ByteSink, Exported
+    from omnigraph.engine.export.subgraph import Subgraph
+    from omnigraph.engine.history.baseline import Baseline
+    from omnigraph.engine.history.blocks import Block
+    from omnigraph.engine.history.conflicts import Resolve
+    from omnigraph.engine.history.diff import Diff
+    from omnigraph.engine.history.feed import ChangePage
+    from omnigraph.engine.history.merge import Merge
+    from omnigraph.engine.history.past import Names, Past
+    from omnigraph.engine.inspect import Blob, GraphSnapshot, Inspection, Stats
     from omnigraph.engine.load.read.sources import Source
     from omnigraph.engine.load.run.progress import Report
     from omnigraph.engine.load.run.result import LoadResult
     from omnigraph.engine.load.run.runners import Runner
     from omnigraph.engine.schema.apply import Backfills, SchemaApplied
+    from omnigraph.engine.upkeep.embedding import Embedded
+    from omnigraph.engine.upkeep.reconcile import Optimized, TypeOutcome
+    from omnigraph.engine.write.receipt import Receipt
     from omnigraph.storage.reclaiming.reclaim import ReclaimReport
     from omnigraph.storage.reclaiming.verify import VerifyReport
 
@@ -107,13 +106,19 @@ class Graph:
         """Which URIs may be given for Blobs."""
         self._reopen = reopen
         self._workspace = Workspace(store, memory, save_from, partial(_seen_again, reopen))
-        self._reconciler = Reconciler(store, self._workspace.saved.failures)
+        self._reconciler = Background(store, self._workspace.saved.failures)
         self._views = Views(self._workspace, catalog_of)
         self._reader = Reader(store.clock, embedder)
-        self._past = Past(self._workspace, self._views)
-        self._inspection = Inspection(self._workspace, self._reader, self._past)
         self.branches = Branches(store)
         self.tags = Tags(store)
+
+    @cached_property
+    def _past(self) -> Past:
+        return later.past.Past(self._workspace, self._views)
+
+    @cached_property
+    def _inspection(self) -> Inspection:
+        return later.inspection.Inspection(self._workspace, self._reader, self._past)
 
     @cached_property
     def analytics(self) -> Analytics[Measured]:
@@ -239,7 +244,7 @@ class Graph:
         self, entity: Kind, type: str, id: str, property: str, *, branch: str | None = None, at: State | None = None
     ) -> Blob:
         """A Blob property of one node or edge: its bytes, or the URI it refers to."""
-        return self._inspection.blob(self._view(branch, at), Cell(entity, type, id, property))
+        return self._inspection.blob(self._view(branch, at), later.inspection.Cell(entity, type, id, property))
 
     @door()
     def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
@@ -294,7 +299,9 @@ class Graph:
         while not page.caught_up:
             page = g.changes(since=page.next)
         """
-        return self._past.changes(branch, since, Filter.of(kinds, types, ops), Limits(limit, max_bytes, max_commits))
+        return self._past.changes(
+            branch, since, later.changes_.Filter.of(kinds, types, ops), later.feed.Limits(limit, max_bytes, max_commits)
+        )
 
     @door()
     def commit_changes(
@@ -309,7 +316,8 @@ class Graph:
         ops: Names = None,
     ) -> Block:
         """What one commit changed, against its first parent. `next_page_token` leads to the rest, if there is any."""
-        return self._past.commit_changes(name_of(commit), Filter.of(kinds, types, ops), Limits(limit, max_bytes), page_token)
+        wanted, limits = later.changes_.Filter.of(kinds, types, ops), later.feed.Limits(limit, max_bytes)
+        return self._past.commit_changes(name_of(commit), wanted, limits, page_token)
 
     @door()
     def baseline(self, branch: str = MAIN, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Baseline:
@@ -317,7 +325,7 @@ class Graph:
 
         `ops` is for the cursor only.
         """
-        return self._past.baseline(branch, Filter.of(kinds, types, ops))
+        return self._past.baseline(branch, later.changes_.Filter.of(kinds, types, ops))
 
     @door(source=arguments.branch)
     def merge(
@@ -340,7 +348,7 @@ class Graph:
 
             g.merge("agent/7", resolve={"divergent_update:node:Person:Ada": {"age": 40}})
         """
-        return self._merged(self._past.merge(source, into, Wanted(dry_run, resolve, strict, actor, message)))
+        return self._merged(self._past.merge(source, into, later.merging.Wanted(dry_run, resolve, strict, actor, message)))
 
     @door()
     def revert(
@@ -356,7 +364,8 @@ class Graph:
     ) -> Merge:
         """Undo what a commit did, by a new commit. What happened to the same entities since comes up as conflicts, as in a merge:
         `ours` is the branch as it is, `theirs` the state before the commit."""
-        return self._merged(self._past.revert(name_of(commit), branch, Wanted(dry_run, resolve, strict, actor, message)))
+        wanted = later.merging.Wanted(dry_run, resolve, strict, actor, message)
+        return self._merged(self._past.revert(name_of(commit), branch, wanted))
 
     def _merged(self, merge: Merge) -> Merge:
         if merge.commit is not None:
@@ -387,13 +396,13 @@ class Graph:
         if if_commit not in (None, now, view.snapshot.layout) and not self._past.is_layout(if_commit, now):
             raise PreconditionFailed(f"branch `{branch}` is at {now}, not at {if_commit}", expected=if_commit, actual=now)
         run = self._reader.run(view, prepared, params)
-        external = External.of(self.external_blobs, self._store.place.options, copies=True)
-        outcome = stage(prepared.query, run, self._store.ids, external)
-        intent = Intent("mutate", actor, message, None if if_commit is None else now, strict=outcome.searched)
-        commit_ = commit(self._workspace, view, branch, outcome.changes, intent)
+        external = later.settling.External.of(self.external_blobs, self._store.place.options, copies=True)
+        outcome = later.staging.stage(prepared.query, run, self._store.ids, external)
+        intent = later.committing.Intent("mutate", actor, message, None if if_commit is None else now, strict=outcome.searched)
+        commit_ = later.committing.commit(self._workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
         recorded = None if commit_ is None else commit_.actor
-        return Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, recorded, commit_)
+        return later.receipts.Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, recorded, commit_)
 
     @door(source=source_to_load, types=texts, progress=either("True, False or a function", flag, function))
     def load(
@@ -464,7 +473,7 @@ class Graph:
         `progress` is told how many entities have been written since it was told last.
         """
         sink = Path(target) if isinstance(target, os.PathLike) else target
-        return export(self._view(branch, at), sink, types, progress)
+        return later.lines.export(self._view(branch, at), sink, types, progress)
 
     @door()
     def plan_schema(
@@ -522,7 +531,7 @@ class Graph:
     ) -> Optimized:
         """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
         self._store.require_writable()
-        return optimize(self._store, branch, self._view(branch).catalog, progress, actor=actor)
+        return later.reconcile.optimize(self._store, branch, self._view(branch).catalog, progress, actor=actor)
 
     @door()
     def embed(
@@ -540,10 +549,9 @@ class Graph:
         `again` embeds every text anew. `pace` says how large requests are, how many a second, and how often one is repeated.
         """
         self._store.require_writable()
-        provider = require_embedder(self.embedder if embedder is None else embedder)
+        provider = later.embedding.require_embedder(self.embedder if embedder is None else embedder)
         view = self._view(branch)
-        run = in_threads(EMBED_THREADS)
-        done = embed(
+        done = later.embedding.embed(
             self._workspace,
             self._past,
             view,
@@ -553,8 +561,8 @@ class Graph:
             pace=pace,
             again=again,
             actor=actor,
-            run=run,
-            workers=EMBED_THREADS,
+            run=later.work.in_threads(later.embedding.EMBED_THREADS),
+            workers=later.embedding.EMBED_THREADS,
         )
         self._after_write(branch, view.catalog)
         return done

@@ -18,6 +18,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import islice
 from threading import Lock
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from omnigraph.errors import (
@@ -51,8 +52,6 @@ from omnigraph.storage.commits.name_rules import (
     tag_path,
     taken,
 )
-from omnigraph.storage.commits.plan import PublishPlan
-from omnigraph.storage.commits.publisher import Publisher, Revalidate
 from omnigraph.storage.commits.reclaim_fence import require_kept
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.storage.commits.refs import Ref as Ref
@@ -65,6 +64,10 @@ from omnigraph.storage.files.place import Place, StoredObject
 from omnigraph.storage.files.records import all_of, decoded, encoded, readable
 from omnigraph.storage.tables.changes import TableState
 from omnigraph.storage.tables.table import Tables
+
+if TYPE_CHECKING:
+    from omnigraph.storage.commits.plan import PublishPlan
+    from omnigraph.storage.commits.publisher import Publisher, Revalidate
 
 MAIN = "main"
 
@@ -307,6 +310,8 @@ class GraphStore:
         state = publisher.manifest.load() if publisher.manifest.is_stored() else None
         sealed: Commit | None = None
         if state is not None and not state.head.sealed:
+            from omnigraph.storage.commits.plan import PublishPlan
+
             plan = PublishPlan(OpClass.MAINTENANCE, "branch delete", state.head.commit, actor=actor, seals=True)
             sealed = publisher.publish(plan)
         self.place.remove(ref_path(name), said)
@@ -542,6 +547,8 @@ class GraphStore:
         return self._publisher(self.ref(branch))
 
     def _publisher(self, ref: Ref) -> Publisher:
+        from omnigraph.storage.commits.publisher import Publisher
+
         with self._lock:
             found = self._publishers.get(ref.incarnation)
             if found is None:

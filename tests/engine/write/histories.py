@@ -36,7 +36,7 @@ from tests import children
 from tests.storage.aging import MovedClock
 
 import omnigraph as og
-from omnigraph.engine.graph import Receipt
+from omnigraph.engine.write.receipt import Receipt
 from omnigraph.errors import StalledWrite
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import GraphStore

@@ -21,8 +21,8 @@ from tests.engine.graphs import add, delete
 from tests.engine.history.graphs import calm, contents
 
 import omnigraph as og
-from omnigraph.engine.graph import Receipt
 from omnigraph.engine.history import merge
+from omnigraph.engine.write.receipt import Receipt
 from omnigraph.storage.rewriting.rewrites import FOLD_FRAGMENTS
 
 FEW = range(6)

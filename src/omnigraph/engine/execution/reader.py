@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,13 +19,11 @@ from omnigraph.catalog import logical as lg
 from omnigraph.embedding import Embedder
 from omnigraph.engine.arrays.column import Vec
 from omnigraph.engine.execution.budget import LETTER, Budget
-from omnigraph.engine.execution.explain import Explanation, explained
 from omnigraph.engine.execution.operators import run_steps
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.execution.run import Run, Traversal
 from omnigraph.engine.execution.tail import collected, finish
 from omnigraph.engine.execution.trace import Trace
-from omnigraph.engine.planning.estimate import estimates
 from omnigraph.engine.planning.parameters import Value, bind, require
 from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryText
 from omnigraph.engine.planning.steps import Plan
@@ -32,6 +31,9 @@ from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.model.ids import Clock
 from omnigraph.storage.graph_store import MAIN
+
+if TYPE_CHECKING:
+    from omnigraph.engine.execution.explain import Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,9 @@ class Reader:
 
     def explain(self, view: View, read: Read, target: Target, *, analyze: bool) -> Explanation:
         """How a read is answered. With `analyze` it is run, and rows and times are shown."""
+        from omnigraph.engine.execution.explain import explained
+        from omnigraph.engine.planning.estimate import estimates
+
         prepared, plan = self._planned(view, read)
         estimated = estimates(plan.steps, view)
         shown = f"{target.name} @ {view.snapshot.commit}"

@@ -28,9 +28,6 @@ from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 
-SUBGRAPH_ROWS: Final = 500
-"""Rows of a pattern that are made into a graph, unless told otherwise."""
-
 SUBGRAPH_EDGES: Final = 5_000
 """Edges of one traversal that are followed; the rest is left out, and that is told."""
 

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.history.blocks import Block, Blocks, CatalogOf, Cause, gap
+from omnigraph.engine.history.bounds import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT_COMMITS
 from omnigraph.engine.history.changes import Change, ChangeList, Filter
 from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.cursors import Token, filter_text, read_token, rejected, require, write_token
@@ -31,10 +32,6 @@ from omnigraph.model.limits import MAX_PAGE_BYTES, MAX_PAGE_CHANGES, MAX_POLL_CO
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed
 from omnigraph.storage.commits.refs import Ref
-
-DEFAULT_CHANGES = 1_000
-DEFAULT_BYTES = 4 << 20
-DEFAULT_COMMITS = 128
 
 
 @dataclass(frozen=True)

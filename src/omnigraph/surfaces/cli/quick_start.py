@@ -3,6 +3,7 @@
 * pyarrow imports pandas, if it is installed, the first time an array is made. That takes longer than anything else a query
   needs, and no command hands frames over. `skip_pandas` lets pyarrow find out, once, that there is none; everybody else still
   finds it.
+* Dataclasses have their methods compiled whenever a module is imported. `compiled_methods` keeps what was compiled.
 * What is made while modules are imported stays, so nobody has to look for garbage in it.
 * At the end the operating system takes back memory and threads by itself, faster than the interpreter.
 
@@ -21,13 +22,18 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import NoReturn
 
+from omnigraph.surfaces.cli import compiled_methods
+from omnigraph.surfaces.cli.compiled_methods import CompiledMethods
+
 _own_process = False
+_methods: CompiledMethods | None = None
 
 
 def begin() -> None:
-    """The process is ours."""
-    global _own_process
+    """The process is ours. Called before anything else is imported."""
+    global _own_process, _methods
     _own_process = True
+    _methods = compiled_methods.begin()
 
 
 def import_engine(*, frames: bool = False) -> None:
@@ -70,6 +76,8 @@ def skip_pandas() -> None:
 def end(code: int) -> NoReturn:
     """Leave at once: what was to be written has been written. Those who asked to be told of the end are told."""
     atexit._run_exitfuncs()
+    if _methods is not None and _methods.compiled and not sys.dont_write_bytecode:
+        _methods.write()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -23,9 +23,10 @@ def main() -> None:
     if obeyed:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     from omnigraph.surfaces.cli import quick_start
-    from omnigraph.surfaces.cli.main import run
 
     quick_start.begin()
+    from omnigraph.surfaces.cli.main import run
+
     code = INTERRUPTED
     try:
         try:

@@ -1,0 +1,8 @@
+"""How much of an answer is made into a graph."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SUBGRAPH_ROWS: Final = 500
+"""Rows of a pattern that are made into a graph by default."""
