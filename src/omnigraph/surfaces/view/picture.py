@@ -8,6 +8,7 @@ import webbrowser
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 
 from omnigraph.service.python_calls import AnyPath, door
 from omnigraph.surfaces.view.drawing import Drawing
@@ -32,12 +33,7 @@ class Picture:
             "script": here.joinpath("page.js").read_text(encoding="utf-8"),
             "drawing": self.drawing.to_json(),
         }
-        frame = here.joinpath("page.html").read_text(encoding="utf-8")
-        first, *rest = frame.split("@")  # names stand between two signs: @title@
-        pieces = [first]
-        for name, text in zip(rest[::2], rest[1::2], strict=True):
-            pieces += [parts[name], text]
-        return "".join(pieces)
+        return Template(here.joinpath("page.html").read_text(encoding="utf-8")).substitute(parts)
 
     @door()
     def save(self, path: AnyPath) -> Path:
