@@ -11,7 +11,7 @@ a tie that the window cuts through may be represented by any of its rows, but no
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,8 +95,7 @@ class _Missing:
             self._rows.setdefault(self._key(row), []).append(row)
 
     def _key(self, row: Mapping[str, object]) -> object:
-        values = [row.get(name) for name in self._exact]
-        return tuple((type(value), value if isinstance(value, Hashable) else None) for value in values)
+        return tuple([(type(value), None if isinstance(value, list | dict) else value) for value in map(row.get, self._exact)])
 
     def take(self, given: Mapping[str, object]) -> bool:
         """Whether this is one of the rows, which then is missing no more."""

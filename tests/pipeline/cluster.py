@@ -18,6 +18,7 @@ from typing import Any
 import pyspark
 
 from omnigraph.pipeline.java import find_java
+from omnigraph.pipeline.session import _quick_options
 
 _ON_DEATH_OF_PARENT = 1
 
@@ -31,6 +32,15 @@ def eventually(what: Callable[[], object], seconds: float = 240) -> None:
     while not what():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.05)
+
+
+def quick_java() -> str:
+    """Options for each of the many Javas of a cluster: compile less, and take classes from the archive if a session has left one.
+
+    Only a session makes one: these are killed, and would leave half of it.
+    """
+    options = _quick_options(find_java())
+    return options if "SharedArchiveFile" in options else "-XX:TieredStopAtLevel=1"
 
 
 def free_port(host: str) -> int:
@@ -94,7 +104,7 @@ class Cluster:
             "JAVA_HOME": find_java().home,
             "SPARK_LOCAL_IP": host,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={log4j} -XX:TieredStopAtLevel=1",
+            "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={log4j} {quick_java()}",
             "SPARK_LOCAL_DIRS": str(self._folder / f"{name}-local"),
         }
         with (self._folder / f"{name}.log").open("wb") as log:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.cluster import Cluster, cluster, driver, eventually
+from tests.pipeline.cluster import Cluster, cluster, driver, eventually, quick_java
 
 import omnigraph as og
 from omnigraph.storage.commits.lineage import OpClass
@@ -39,7 +39,7 @@ portions.LEAST_CUT = 200_000
 spark = ogs.session(master={master!r}, quick=True, config={{
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m",
     "spark.executor.cores": "1", "spark.task.maxFailures": "6", "spark.sql.shuffle.partitions": "2",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1", {config}
+    "spark.executor.extraJavaOptions": {java!r}, {config}
 }})
 g = og.open({graph!r}, durability="os")
 def say(**facts):
@@ -139,6 +139,7 @@ def told(running: Cluster, folder: Path) -> Story:
     path = folder / "graph"
     g = og.init(path, schema=SCHEMA, durability="os")
     given = {"master": running.master, "graph": str(path), "data": str(made_up(folder / "all.jsonl")), "folder": str(folder)}
+    given["java"] = quick_java()
     with driver(START.format(config="", **given), folder) as first:
         eventually(lambda: has_written(path) or first.is_over())
         first.kill()

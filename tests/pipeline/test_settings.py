@@ -16,6 +16,7 @@ from typing import Any
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
+from tests.pipeline.cluster import quick_java
 
 import omnigraph as og
 from omnigraph import spark as ogs
@@ -184,8 +185,10 @@ def submit(folder: Path, graph: og.Graph, what: str, *options: str) -> dict[str,
         "PYTHONPATH": str(root / "src"),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "TMPDIR": str(folder),
+        "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1",
     }
-    command = [str(home / "bin" / "spark-submit"), *options, str(folder / "job.py"), graph._store.place.uri, what]
+    java = ["--driver-java-options", quick_java()]
+    command = [str(home / "bin" / "spark-submit"), *java, *options, str(folder / "job.py"), graph._store.place.uri, what]
     ran = subprocess.run(
         [*command, str(folder / "more.jsonl")],
         cwd=folder,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from hashlib import sha256
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -72,11 +73,16 @@ def make(folder: Path) -> Path:
     return folder / "g"
 
 
+def _told(value: object) -> object:
+    """A value of a row; of a long one its hash, for all answers go through a pipe and megabytes of them would take most of the time."""
+    return (len(value), sha256(value).hexdigest()) if isinstance(value, bytes) and len(value) > 1000 else value
+
+
 def contents(graph: og.Graph, branch: str | None = None, at: str | None = None) -> list[str]:
     """Everything, complete, as complete rows are read."""
     view = graph._view(branch, at)
     return [
-        str(row)
+        str({name: _told(value) for name, value in row.items()})
         for type_ in (view.catalog.nodes["Doc"], view.catalog.edges["Cites"])
         for batch in scan_images(view.stored(type_).table)
         for row in batch.to_pylist()

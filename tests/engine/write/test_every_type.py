@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.engine.every_type import (
     LARGE,
+    PACKED,
+    SMALL,
     TYPES,
     data,
     everything,
@@ -167,7 +170,8 @@ def test_backfills_keep_what_is_there(tmp_path: Path, type_: str) -> None:
     value = TYPES[type_][0]
     graph = og.init(tmp_path / "g", optional, durability="os")
     calm(graph)
-    add(graph, {"A": [{"k": str(n), "p": v, "b": LARGE} for n, v in enumerate(TYPES[type_])]})
+    blobs = cycle((LARGE, PACKED, SMALL))
+    add(graph, {"A": [{"k": str(n), "p": v, "b": b} for n, (v, b) in enumerate(zip(TYPES[type_], blobs, strict=False))]})
     add(graph, {"A": [{"k": "none"}]})
     wanted = {key: dict(row) for key, row in everything(graph).items()}
     given = value if not hasattr(value, "isoformat") else value.isoformat().replace("+00:00", "Z")
