@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.write.violations import Violation as Violation
     from omnigraph.storage.commits.deleted_tags import DeletedTag as DeletedTag
     from omnigraph.storage.commits.lineage import Commit as Commit
+    from omnigraph.storage.commits.lineage import CommitList as CommitList
     from omnigraph.storage.commits.refs import Ref as Ref
     from omnigraph.storage.commits.refs import Tag as Tag
     from omnigraph.storage.reclaiming.reclaim import ReclaimReport as ReclaimReport
@@ -143,6 +144,7 @@ _ON_DEMAND = {
     "ChangePage": "omnigraph.engine.history.feed",
     "ChangeStats": "omnigraph.engine.history.changes",
     "Commit": "omnigraph.storage.commits.lineage",
+    "CommitList": "omnigraph.storage.commits.lineage",
     "Conflict": "omnigraph.engine.history.conflicts",
     "DeletedTag": "omnigraph.storage.commits.deleted_tags",
     "Diff": "omnigraph.engine.history.diff",
@@ -229,6 +231,7 @@ __all__ = [
     "ChangesUnreadable",
     "CleanupUnderWay",
     "Commit",
+    "CommitList",
     "Conflict",
     "ConflictError",
     "CursorRejected",

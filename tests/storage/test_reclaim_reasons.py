@@ -27,7 +27,7 @@ def test_whatever_is_needed_stays(tmp_path: Path) -> None:
     graph = tidy(tmp_path)
     report = graph.reclaim(keep=1)
     assert (report.files_removed, report.files_too_young) == (0, 0)
-    assert "every file belongs to one of the 1 commits that stay" in (report.reason or "")
+    assert "every file belongs to the one commit that is kept" in (report.reason or "")
 
 
 def test_what_is_young_stays(tmp_path: Path) -> None:
@@ -35,9 +35,7 @@ def test_what_is_young_stays(tmp_path: Path) -> None:
     garbage(graph)
     report = graph.reclaim(keep=1)
     assert report.files_too_young == 1
-    assert report.reason == (
-        "1 files that no commit needs are younger than 1:00:00: they may belong to a write that is under way"
-    )
+    assert report.reason == ("1 file that no commit needs is younger than 1:00:00, and may belong to a write that is in progress")
     graph.pass_time()
     assert graph.reclaim(keep=1).reason is None
 

@@ -280,7 +280,7 @@ def test_the_past_and_a_branch(og: Call, people: Path) -> None:
 
 def test_mutate(og: Call, people: Path) -> None:
     ran = og("mutate", "--store", people, "-e", ADD, "--params", '{"n": "Eve"}', "--as", "me", "--message", "hello")
-    assert ran.lines == ["changed main via add: 1 nodes, 0 edges", "actor_id: me"]
+    assert ran.lines == ["changed main via add: 1 node, 0 edges", "actor_id: me"]
     assert ran.err == ""
     commit = og("commit", "list", people, "--json").json["commits"][0]
     assert (commit["actor_id"], commit["message"]) == ("me", "hello")
@@ -541,7 +541,7 @@ def test_aliases(og: Call, people: Path, tmp_path: Path) -> None:
     assert og("alias", "who", "Ada").lines[1] == "Ada,36"
     assert og("alias", "who", "Ada", "--params", '{"n": "Bob"}', "--json").json["rows"][0]["p.name"] == "Bob"
     many = og("alias", "who", "a", "b")
-    assert (many.code, "takes 1 arguments (n)" in many.err) == (2, True)
+    assert (many.code, "takes 1 argument (n)" in many.err) == (2, True)
     unknown = og("alias", "hwo")
     assert (unknown.code, "did you mean `who`?" in unknown.err) == (1, True)
     assert og("alias", "far").code == 1

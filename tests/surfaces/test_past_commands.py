@@ -71,7 +71,7 @@ def test_a_preview_shows_what_would_change_and_changes_nothing(og: Call, people:
     assert ran.code == 0
     assert ran.err == "", "nothing is written, so nothing is announced"
     lines = ran.lines
-    assert lines[:2] == ["preview of work into main: merged", "3 changes: 2 insert, 1 update"]
+    assert lines[:2] == ["preview of work into main: merged", "3 changes: 2 inserts, 1 update"]
     assert "update node Person Bob" in lines
     assert "  age: 41 -> 42" in lines
     assert "insert node Person Dan" in lines
@@ -297,7 +297,7 @@ def test_a_baseline_and_what_follows(og: Call, people: Path, tmp_path: Path) -> 
 
 def test_diff(og: Call, people: Path) -> None:
     ran = og("diff", "main", "work", "--uri", people)
-    assert ran.lines[0] == "main → work: 3 changes: 2 insert, 1 update"
+    assert ran.lines[0] == "main → work: 3 changes: 2 inserts, 1 update"
     assert "  bio: Keeps the books -> <null>" in ran.lines
     assert og("diff", "main", "work", "--uri", people, "--stat").lines == ran.lines[:1]
     assert og("diff", "main", "main", "--uri", people).lines == ["main → main: no changes"]

@@ -20,6 +20,7 @@ import numpy as np
 
 from omnigraph.embedding.port import Embedder, is_passing, told
 from omnigraph.errors import GraphError, QueryError, UsageError
+from omnigraph.model.phrases import counted
 
 Vectors = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
@@ -42,6 +43,10 @@ class Pace:
                 raise UsageError(f"{name} cannot be {given}", hint=f"It is at least {least}.")
         if self.per_second is not None and self.per_second <= 0:
             raise UsageError(f"{self.per_second} texts per second is too slow", hint="Give a number above 0, or none.")
+
+    def __repr__(self) -> str:
+        rate = "as fast as it answers" if self.per_second is None else f"at most {self.per_second:g} texts a second"
+        return f"Pace: {counted(self.batch, 'text')} a request, {rate}, {counted(self.attempts, 'attempt')}"
 
     def shared_by(self, workers: int) -> Pace:
         """The pace of each of several that work side by side."""

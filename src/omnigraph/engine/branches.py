@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.calls.guard import door
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN, GraphStore, Ref
 
@@ -14,6 +15,10 @@ class Branches:
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
+
+    def __repr__(self) -> str:
+        names = self._store.branches()
+        return one_line(f"{counted(len(names), 'branch')}: {', '.join(names)}")
 
     @door(name=arguments.branch)
     def create(self, name: str, from_: State = MAIN, *, actor: str | None = None) -> Ref:

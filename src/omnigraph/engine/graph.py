@@ -47,8 +47,9 @@ from omnigraph.engine.snapshot.views import Views
 from omnigraph.engine.tags import Tags
 from omnigraph.engine.upkeep.background import Background
 from omnigraph.errors import PreconditionFailed, UsageError
+from omnigraph.model.phrases import one_line
 from omnigraph.model.times import duration
-from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.commits.lineage import Commit, CommitList
 from omnigraph.storage.graph_store import MAIN, GraphStore
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Graph:
         return self._store.place.uri
 
     def __repr__(self) -> str:
-        return f"<Graph {self.uri}>"
+        return one_line(f"Graph at {self.uri}{', read-only' if self._store.read_only else ''}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """In another process, the same place opened anew."""
@@ -259,9 +260,9 @@ class Graph:
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @door()
-    def commits(self, branch: str = MAIN, limit: int | None = None, *, maintenance: bool = False) -> list[Commit]:
+    def commits(self, branch: str = MAIN, limit: int | None = None, *, maintenance: bool = False) -> CommitList:
         """Commits of a branch, newest first; with `maintenance` also those that only changed how the graph is stored."""
-        return self._past.commits(branch, limit, maintenance=maintenance)
+        return CommitList(self._past.commits(branch, limit, maintenance=maintenance))
 
     @door()
     def commit(self, commit: State, *, maintenance: bool = False) -> Commit:

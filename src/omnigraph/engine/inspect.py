@@ -22,6 +22,8 @@ from omnigraph.engine.snapshot.saved import SavedUse
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.phrases import counted, one_line, short_id, size
+from omnigraph.model.text_tables import html_table, text_table
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.rewriting.indexes import IndexKind, uncovered_rows
@@ -44,6 +46,10 @@ class TypeState:
     entities: int
     pieces: int
 
+    def __repr__(self) -> str:
+        held = f"{counted(self.entities, 'entity')}, version {short_id(str(self.version))}"
+        return one_line(f"{self.kind.capitalize()} type {self.name}: {held}")
+
     @property
     def type_key(self) -> str:
         return f"{self.kind}:{self.name}"
@@ -58,6 +64,11 @@ class GraphSnapshot:
     number: int
     """How many commits there are along the first parents."""
     types: tuple[TypeState, ...]
+
+    def __repr__(self) -> str:
+        rows = [(t.kind, t.name, f"{t.entities:,}") for t in self.types]
+        head = one_line(f"Snapshot of {self.branch} at commit {short_id(self.commit)}, number {self.number:,}")
+        return "\n".join([head, *text_table(("kind", "type", "entities"), rows, right=(False, False, True))])
 
     def to_dict(self) -> dict[str, Any]:
         """The snapshot as JSON-ready data."""
@@ -103,6 +114,10 @@ class Blob:
     commit: str
     """The commit they were read from."""
 
+    def __repr__(self) -> str:
+        held = size(len(self.content)) if isinstance(self.content, bytes) else f"at {self.content}"
+        return one_line(f"Blob {self.property_name} of {self.entity} {self.type} {self.id}, {held}")
+
     @property
     def kind(self) -> Literal["managed", "external"]:
         """Whether the graph holds the bytes."""
@@ -146,8 +161,11 @@ class IndexStats:
         """Rows that it does not cover yet."""
         return self.rows - self.covered
 
+    def __repr__(self) -> str:
+        return one_line(f"Index on {self}")
+
     def __str__(self) -> str:
-        behind = f", {self.covered:,} of {self.rows:,} rows" if self.behind else ""
+        behind = f", {self.covered:,} of {counted(self.rows, 'row')}" if self.behind else ""
         return f"{self.property_name} ({self.kind}{behind})"
 
 
@@ -159,6 +177,10 @@ class TypeStats:
     kind: Literal["node", "edge"]
     rows: int
     indexes: tuple[IndexStats, ...]
+
+    def __repr__(self) -> str:
+        named = f", indexes on {', '.join(i.property_name for i in self.indexes)}" if self.indexes else ""
+        return one_line(f"{self.kind.capitalize()} type {self.name}: {counted(self.rows, 'entity')}{named}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +195,25 @@ class Stats:
     prepared_queries: int
     failures: tuple[Failure, ...] = ()
     """Work in the background that failed and has not succeeded since, the latest last."""
+
+    _COLUMNS = ("kind", "type", "entities", "indexes")
+
+    def __repr__(self) -> str:
+        table = text_table(self._COLUMNS, self._cells(), right=(False, False, True))
+        return "\n".join([one_line(self._heading()), *table, *(one_line(f"failed: {failure}") for failure in self.failures)])
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            self._COLUMNS, self._cells(), above=self._heading(), below="; ".join(f"failed: {f}" for f in self.failures)
+        )
+
+    def _heading(self) -> str:
+        total = counted(sum(t.rows for t in self.types), "entity")
+        memory = f"{size(self.memory.used)} of {size(self.memory.budget)} of memory in use"
+        return f"{self.branch} at commit {short_id(self.commit)}: {total} of {counted(len(self.types), 'type')}; {memory}"
+
+    def _cells(self) -> list[tuple[str, str, str, str]]:
+        return [(t.kind, t.name, f"{t.rows:,}", ", ".join(map(str, t.indexes))) for t in self.types]
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers as JSON-ready data."""

@@ -12,6 +12,7 @@ from omnigraph.engine.execution.reader import Read, Reader, Target
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.planning.prepared import QueryText
 from omnigraph.engine.snapshot.view import View
+from omnigraph.model.phrases import one_line, short_id
 
 
 class Session:
@@ -27,6 +28,9 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         return None
+
+    def __repr__(self) -> str:
+        return one_line(f"Session at commit {short_id(self.graph_commit_id)} of {self._view.snapshot.branch}")
 
     @property
     def graph_commit_id(self) -> str:

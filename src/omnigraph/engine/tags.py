@@ -8,6 +8,7 @@ from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.calls.guard import door
 from omnigraph.errors import GraphError
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.deleted_tags import DeletedTag, deleted_tags
 from omnigraph.storage.graph_store import GraphStore, Ref, Tag
 
@@ -17,6 +18,11 @@ class Tags:
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
+
+    def __repr__(self) -> str:
+        found, unread = self._store.readable_tags()
+        names = sorted([*(tag.name for tag in found), *unread])
+        return one_line(f"{counted(len(names), 'tag')}{': ' if names else ''}{', '.join(names)}")
 
     @door(name=arguments.branch)
     def create(self, name: str, commit: State, *, actor: str | None = None) -> Tag:

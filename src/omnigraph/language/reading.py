@@ -15,6 +15,7 @@ from omnigraph.language.diagnostics import Family, Problems
 from omnigraph.language.mistakes import Mistake, advice
 from omnigraph.language.source import Source, Span
 from omnigraph.model.limits import MAX_SOURCE_CHARS
+from omnigraph.model.phrases import counted
 
 Item = TypeVar("Item")
 
@@ -29,7 +30,7 @@ def read_items(
     problems = Problems(source)
     items: list[Item] = []
     if len(source.text) > MAX_SOURCE_CHARS:
-        message = f"the text has {len(source.text)} characters; the limit is {MAX_SOURCE_CHARS}"
+        message = f"the text has {counted(len(source.text), 'character')}; the limit is {MAX_SOURCE_CHARS:,}"
         problems.add(Family.PARSE, "length-limit", message, Span(0, 1), "split it into several files")
         return items, problems
     c = Cursor(source.text)

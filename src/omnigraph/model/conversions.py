@@ -30,6 +30,7 @@ from typing import Final
 
 from omnigraph.model.blobs import BASE64, managed, reference
 from omnigraph.model.given import Day, Instant, Kind, Spelt, kind_of, named, plain, tangled
+from omnigraph.model.phrases import counted
 from omnigraph.model.times import (
     DAY_MS,
     date_days,
@@ -411,7 +412,7 @@ def _shown(value: object) -> object:
     if isinstance(value, str) and len(value) > 200:
         return value[:200] + "…"
     if isinstance(value, bytes | bytearray | memoryview):
-        return f"{len(value)} bytes"
+        return counted(len(value), "byte")
     if isinstance(value, list | tuple | dict) and len(repr(value)) > 400:
         return f"{named(value)} of {len(value)}"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**40:

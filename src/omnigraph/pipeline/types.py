@@ -27,6 +27,7 @@ from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.conversions import Door, takes
 from omnigraph.model.given import Kind
+from omnigraph.model.phrases import counted
 from omnigraph.model.types import PropertyType, Scalar
 
 _SPARK: dict[Scalar, st.DataType] = {
@@ -128,7 +129,7 @@ def check_writable(type_: EntityType, schema: st.StructType) -> None:
                     f"exactly one of the columns {' and '.join(f'`{s}`' for s in spellings)} names an end of {type_.name}"
                 )
     if wrong:
-        head = wrong[0] if len(wrong) == 1 else f"{len(wrong)} columns do not fit"
+        head = wrong[0] if len(wrong) == 1 else f"{counted(len(wrong), 'column')} do not fit"
         raise UsageError(
             "\n".join([head, *(f"  {line}" for line in wrong if len(wrong) > 1)]), hint="Nothing was read or written."
         )

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from omnigraph.model.phrases import counted
+
 if TYPE_CHECKING:
     from omnigraph.service.results import Progress as Moment
     from omnigraph.service.results import Report
@@ -57,7 +59,7 @@ def loading_bar(console: Console | None = None) -> Iterator[Report]:
 
         def report(moment: Moment) -> None:
             done = None if moment.total_bytes is None else moment.bytes
-            wrong = f" · {moment.violations:,} violations" if moment.violations else ""
+            wrong = f" · {counted(moment.violations, 'violation')}" if moment.violations else ""
             bar.update(
                 task,
                 description=moment.stage.value + wrong,

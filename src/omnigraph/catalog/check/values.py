@@ -10,6 +10,7 @@ from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.language.gq import tree as t
 from omnigraph.language.source import Span
 from omnigraph.model.limits import MAX_I64
+from omnigraph.model.phrases import counted
 from omnigraph.model.types import PropertyType, Scalar
 
 STRING = PropertyType(Scalar.STRING)
@@ -108,7 +109,7 @@ def _literal_fits(scope: Scope, typed: lg.Constant, span: Span, name: str, type_
             scope.refuse(code, f"`{name}` is {type_}: its elements are numbers", span)
             return False
         if len(typed.value) != type_.dimension:
-            scope.refuse(code, f"`{name}` is {type_}: {len(typed.value)} elements given", span)
+            scope.refuse(code, f"`{name}` is {type_}: {counted(len(typed.value), 'element')} given", span)
             return False
         return True
     if type_.is_blob or not typed.type.compatible_with(type_):

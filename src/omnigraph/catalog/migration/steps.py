@@ -17,6 +17,8 @@ from omnigraph.catalog.declare.names import TypeKind
 from omnigraph.catalog.migration.codes import MigrationCode
 from omnigraph.catalog.shape import Constraint, Note, constraint_json, type_json
 from omnigraph.errors import UnsupportedChange
+from omnigraph.model.phrases import counted
+from omnigraph.model.printable import printable
 from omnigraph.model.types import PropertyType
 
 
@@ -283,6 +285,15 @@ class MigrationPlan:
     @property
     def supported(self) -> bool:
         return not self.refusals
+
+    def __repr__(self) -> str:
+        from omnigraph.catalog.migration.render import render_plan  # it names every step, and so comes after them
+
+        if not self.steps:
+            return "Migration: no schema changes"
+        refused = f", {len(self.refusals):,} not supported" if self.refusals else ""
+        head = f"Migration: {counted(len(self.steps), 'step')}{refused}"
+        return printable("\n".join([head, *(f"- {line}" for line in render_plan(self))]))
 
     def to_json(self) -> dict[str, Json]:
         return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}

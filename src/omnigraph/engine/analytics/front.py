@@ -30,6 +30,7 @@ from omnigraph.engine.calls.arguments import State, ids, name_of
 from omnigraph.engine.calls.guard import CHECKS, door
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import one_line
 from omnigraph.storage.graph_store import MAIN
 
 ROUNDS = 100
@@ -81,6 +82,10 @@ class Analytics(Generic[R_co]):
     def __init__(self, find_view: Callable[[str | None, str | None], View], runner: Runner[R_co]) -> None:
         self._find_view = find_view
         self._runner = runner
+
+    def __repr__(self) -> str:
+        names = sorted(name for name, member in vars(Analytics).items() if callable(member) and not name.startswith("_"))
+        return one_line(f"Analytics: {', '.join(names)}")
 
     @door(**_OPTIONS)
     def degree(

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from omnigraph.engine.calls import arguments
 from omnigraph.errors import UsageError
 from omnigraph.model.limits import MAX_EXTERNAL_URI_BYTES
+from omnigraph.model.phrases import one_line
 from omnigraph.model.uris import LOCAL, BadUri, Uri, parse_uri, shown_uri
 
 
@@ -117,6 +118,10 @@ class ExternalBlobs:
                 if folder == inner or folder.is_above(inner) or inner.is_above(folder):
                     raise UsageError(f"bases of external Blobs overlap: {one} and {other}", hint="Keep the outer one.")
         object.__setattr__(self, "bases", ordered)
+
+    def __repr__(self) -> str:
+        named = ", ".join(base.uri for base in self.bases)
+        return one_line(f"External Blobs: {f'allowed below {named}' if named else 'none allowed'}")
 
     @classmethod
     def deny(cls) -> ExternalBlobs:

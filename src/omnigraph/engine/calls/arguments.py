@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn, overload
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.source import Source
 from omnigraph.model.limits import MAX_ACTOR_CHARS, MAX_I64, MAX_MESSAGE_CHARS
+from omnigraph.model.phrases import counted
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.refs import Ref, Tag
 
@@ -90,7 +91,7 @@ def line(most: int, several: bool = False) -> Check:
     def check(name: str, value: object) -> str:
         given = text(name, value)
         if len(given) > most:
-            raise UsageError(f"`{name}` has {len(given):,} characters; it may have {most:,}", hint="Give a shorter one.")
+            raise UsageError(f"`{name}` has {counted(len(given), 'character')}; it may have {most:,}", hint="Give a shorter one.")
         found = forbidden.search(given)
         if found is not None:
             raise UsageError(f"`{name}` holds the control character {found[0]!r}", hint="Leave control characters out.")

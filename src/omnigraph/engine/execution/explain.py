@@ -16,7 +16,9 @@ from omnigraph.engine.execution.trace import Trace
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.render import expression_text
 from omnigraph.language.gq.tree import Direction
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.model.printable import printable
+from omnigraph.model.text_tables import html_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class ExplainLine:
     rows: int | None = None
     milliseconds: float | None = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        estimate = "" if self.estimate is None else f", about {self.estimate:,.0f}"
+        rows = "" if self.rows is None else f", {counted(self.rows, 'row')}"
+        took = "" if self.milliseconds is None else f", {self.milliseconds:.3f} ms"
+        return one_line(f"{self.text}{estimate}{rows}{took}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,9 @@ class Explanation:
         return printable("\n".join(found))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-ready data, outermost step first."""

@@ -7,7 +7,6 @@ for row in r: …   len(r)                                     in a notebook: an
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,8 @@ from omnigraph.engine.arrays.plain_values import in_pythons_calendar, plain_arra
 from omnigraph.engine.calls.arguments import whole
 from omnigraph.engine.calls.guard import door
 from omnigraph.errors import NoSuchRow
-from omnigraph.model.printable import printable
+from omnigraph.model.phrases import counted, one_line
+from omnigraph.model.text_tables import html_table, text_table
 from omnigraph.model.times import datetime_text, ms_of
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ class Result:
         try:
             return self.rows[place]
         except IndexError:
-            rows = "1 row" if len(self) == 1 else f"{len(self):,} rows"
-            raise NoSuchRow(f"the result has {rows}, and none at {place}") from None
+            raise NoSuchRow(f"the result has {counted(len(self), 'row')}, and none at {place}") from None
 
     def one(self) -> dict[str, Any] | None:
         """The first row, or None."""
@@ -174,25 +173,14 @@ class Result:
     @door()
     def to_table(self, limit: int = SHOWN_ROWS) -> str:
         """The first rows as a table for people."""
-        shown = [[_cell(row[name]) for name in self.columns] for row in self.rows[:limit]]
-        numeric = [all(isinstance(row[n], int | float) or row[n] is None for row in self.rows[:limit]) for n in self.columns]
-        widths = [max([len(name), *(len(line[i]) for line in shown)]) for i, name in enumerate(self.columns)]
-        lines = ["  ".join(name.ljust(w) for name, w in zip(self.columns, widths, strict=True)).rstrip()]
-        lines.append("  ".join("─" * w for w in widths))
-        for line in shown:
-            cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True))
-            lines.append("  ".join(cells).rstrip())
-        lines.append(_summary(len(self), len(shown)))
-        return "\n".join(lines)
+        shown = self.rows[:limit]
+        numeric = [all(isinstance(row[n], int | float) or row[n] is None for row in shown) for n in self.columns]
+        lines = text_table(self.columns, ([_cell(row[name]) for name in self.columns] for row in shown), right=numeric)
+        return "\n".join([*lines, _summary(len(self), len(shown))])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(row[name]))}</td>" for name in self.columns) + "</tr>"
-            for row in self.rows[:SHOWN_ROWS]
-        )
-        summary = html.escape(_summary(len(self), min(len(self), SHOWN_ROWS)))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{summary}</p>"
+        rows = ([_cell(row[name]) for name in self.columns] for row in self.rows[:SHOWN_ROWS])
+        return html_table(self.columns, rows, below=_summary(len(self), min(len(self), SHOWN_ROWS)))
 
 
 def _nullable_integers(column: pa.ChunkedArray) -> pandas.Series[Any]:
@@ -208,14 +196,13 @@ def _nullable_integers(column: pa.ChunkedArray) -> pandas.Series[Any]:
 
 
 def _summary(rows: int, shown: int) -> str:
-    text = "1 row" if rows == 1 else f"{rows:,} rows"
+    text = counted(rows, "row")
     return text if shown == rows else f"{text}, the first {shown} shown"
 
 
 def _cell(value: object) -> str:
     text = "·" if value is None else value if isinstance(value, str) else _json(wire(value))
-    text = printable(text.replace("\n", "⏎"))
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return one_line(text, _WIDEST)
 
 
 def _json(value: object) -> str:

@@ -27,6 +27,7 @@ from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.phrases import counted, one_line, short_id, size
 from omnigraph.storage.tables.rows import images, row_bytes, take
 from omnigraph.storage.tables.table import Table
 
@@ -53,6 +54,9 @@ class Exported:
     """The commit that was read."""
     entities: int
     bytes: int
+
+    def __repr__(self) -> str:
+        return one_line(f"Exported {counted(self.entities, 'entity')} ({size(self.bytes)}) of commit {short_id(self.commit)}")
 
 
 def export(

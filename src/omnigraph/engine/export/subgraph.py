@@ -27,6 +27,7 @@ from omnigraph.engine.execution.result import Result
 from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import counted, one_line
 
 SUBGRAPH_EDGES: Final = 5_000
 """Edges of one traversal that are followed; the rest is left out, and that is told."""
@@ -40,6 +41,9 @@ class Node:
     id: str
     properties: dict[str, Any] = field(compare=False)
 
+    def __repr__(self) -> str:
+        return one_line(f"Node {self.type} {self.id}")
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -51,6 +55,9 @@ class Edge:
     """Type and id of the node it comes from."""
     target: tuple[str, str]
     properties: dict[str, Any] = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(f"Edge {self.type} {self.source[1]} -> {self.target[1]}")
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,9 @@ class Subgraph:
 
     def __repr__(self) -> str:
         more = "" if self.is_complete else ", and more"
-        return f"<Subgraph of {self.query_name}: {len(self.nodes)} nodes, {len(self.edges)} edges{more}>"
+        return one_line(
+            f"Subgraph of {self.query_name}: {counted(len(self.nodes), 'node')}, {counted(len(self.edges), 'edge')}{more}"
+        )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import msgspec
 from omnigraph.engine.export.lines import exported_types, portions
 from omnigraph.engine.history.changes import Filter
 from omnigraph.engine.snapshot.view import View
+from omnigraph.model.phrases import one_line, short_id
 
 _DECODER = msgspec.json.Decoder()
 
@@ -29,6 +30,9 @@ class Baseline:
     branch: str
     _view: View = field(repr=False)
     _filter: Filter = field(repr=False)
+
+    def __repr__(self) -> str:
+        return one_line(f"Baseline of {self.branch} at commit {short_id(self.commit)}")
 
     def portions(self) -> Iterator[tuple[int, bytes]]:
         """Every entity as an export writes it, as lines of JSON, a portion at a time, with the number of entities in it."""

@@ -18,6 +18,7 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.deltas import Deltas, Type, types_of
 from omnigraph.engine.history.evolution import SchemaChange, incomparable
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ParentlessCommit, SchemaBoundary
+from omnigraph.model.phrases import ago, by_actor, counted, one_line, short_id
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed
 from omnigraph.storage.tables.changes import TableState
@@ -40,6 +41,9 @@ class Cause:
     def of(cls, commit: Commit) -> Cause:
         """The cause that a commit is."""
         return cls(commit.id, commit.parent, commit.merged_parent, commit.branch, commit.actor, commit.created_at)
+
+    def __repr__(self) -> str:
+        return one_line(f"Commit {short_id(self.commit)} on {self.branch}{by_actor(self.actor)}, {ago(self.created_at)}")
 
     def to_dict(self) -> dict[str, Any]:
         """The cause as JSON-ready data."""
@@ -64,6 +68,12 @@ class Block:
     """Where the rest begins, when these are the changes of a single commit and there are more."""
     schema: SchemaChange | None = None
     """What the commit did to the schema, if it did; comes before the changes, and with the first of them."""
+
+    def __repr__(self) -> str:
+        schema = "" if self.schema is None else " and the schema"
+        more = "" if self.next_page_token is None else ", and more on the next page"
+        commit = f"commit {short_id(self.cause.commit)} on {self.cause.branch}{by_actor(self.cause.actor)}"
+        return one_line(f"Block: {counted(len(self.changes), 'change')}{schema} in {commit}, {ago(self.cause.created_at)}{more}")
 
     def to_dict(self) -> dict[str, Any]:
         """The block as JSON-ready data."""

@@ -25,6 +25,7 @@ from omnigraph.engine.arrays.plain_values import plain, spelt
 from omnigraph.engine.history.row_delta import RawRow, RowDelta
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.model.printable import printable
 
 Op = Literal["insert", "update", "delete"]
@@ -41,6 +42,10 @@ class Image:
     endpoints: tuple[str, str] | None = None
     """Ids of source and target, for an edge."""
     _encoded: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        ends = "" if self.endpoints is None else f" {shown(self.endpoints[0])} -> {shown(self.endpoints[1])}"
+        return one_line(f"Image{ends}: {', '.join(f'{name} {shown(value)}' for name, value in self.properties.items())}")
 
     def to_dict(self) -> dict[str, Any]:
         """The image as JSON-ready data, values spelt as in an export."""
@@ -64,6 +69,10 @@ class Change:
     after: Image | None
     properties: tuple[str, ...] = ()
     """What an update changed; `from` and `to` for a moved edge."""
+
+    def __repr__(self) -> str:
+        changed = f" ({', '.join(self.properties)})" if self.properties else ""
+        return one_line(f"{self.op.capitalize()} of {self.kind} {self.type} {shown(self.id)}{changed}")
 
     @property
     def endpoints(self) -> tuple[str, str] | None:
@@ -176,7 +185,10 @@ class ChangeList(Sequence[Change]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return printable(f"[{', '.join(f'{c.op} {c.type} {c.id}' for c in self[:20])}{', …' if len(self) > 20 else ''}]")
+        if not self:
+            return "no changes"
+        named = [f"{change.op} {change.type} {shown(change.id)}" for change in self[:3]]
+        return one_line(f"{counted(len(self), 'change')}: {', '.join([*named, '…'] if len(self) > 3 else named)}")
 
     def between(self, start: int, stop: int, *, batch: int = 1024) -> Iterator[Change]:
         """Some of them."""
@@ -212,12 +224,13 @@ class ChangeStats:
             "types_affected": list(self.types_affected),
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         total = self.inserts + self.updates + self.deletes
         if not total:
             return "no changes"
-        parts = [f"{count} {name}" for count, name in zip((self.inserts, self.updates, self.deletes), OPS, strict=True) if count]
-        return f"{total} {'change' if total == 1 else 'changes'}: {', '.join(parts)}"
+        numbers = zip((self.inserts, self.updates, self.deletes), OPS, strict=True)
+        parts = [counted(count, name) for count, name in numbers if count]
+        return f"{counted(total, 'change')}: {', '.join(parts)}"
 
 
 def changes_of(delta: RowDelta, type_id: str, start: int, stop: int) -> Iterator[Change]:
@@ -259,7 +272,7 @@ def shown(value: object) -> str:
         case None:
             return "<null>"
         case bytes():
-            return f"<{len(value)} bytes>"
+            return f"<{counted(len(value), 'byte')}>"
         case datetime():
             return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
         case float():

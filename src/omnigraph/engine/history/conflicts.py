@@ -29,6 +29,7 @@ from omnigraph.engine.planning.parameters import convert
 from omnigraph.engine.write.convert import stored
 from omnigraph.errors import BlobRefused, MergeConflict, ParameterError, UsageError
 from omnigraph.model.blobs import managed, uri_of
+from omnigraph.model.phrases import one_line
 from omnigraph.model.types import PropertyType, Scalar
 
 ConflictKind = Literal[
@@ -75,6 +76,10 @@ class Conflict:
         """What the conflict is called in a resolution: the same for the same conflict."""
         name = f"{self.kind}:{self.entity_kind}:{self.type}:{self.entity}"
         return f"{name}:{','.join(self.properties)}" if self.kind == "unique_violation" else name
+
+    def __repr__(self) -> str:
+        about = f" ({', '.join(self.properties)})" if self.properties else ""
+        return one_line(f"Conflict: {self.kind.replace('_', ' ')}, {self.entity_kind} {self.type} {shown(self.entity)}{about}")
 
     def __str__(self) -> str:
         return f"{self.entity_kind} type '{self.type}', entity id '{self.entity}' ({self.kind})"

@@ -19,6 +19,7 @@ import msgspec
 from omnigraph.engine.history.changes import Filter
 from omnigraph.errors import CursorRejected, ResourceLimit
 from omnigraph.model.limits import MAX_CHANGE_TOKEN_BYTES
+from omnigraph.model.phrases import counted
 
 _CHECK = 8
 """Bytes of the checksum."""
@@ -56,7 +57,7 @@ def write_token(token: Token) -> str:
     text = base64.urlsafe_b64encode(hashlib.sha256(body).digest()[:_CHECK] + body).rstrip(b"=").decode("ascii")
     if len(text) > MAX_CHANGE_TOKEN_BYTES:
         raise ResourceLimit(
-            f"a cursor has at most {MAX_CHANGE_TOKEN_BYTES:,} bytes, and the {len(token.types)} types to follow do not fit",
+            f"a cursor has at most {MAX_CHANGE_TOKEN_BYTES:,} bytes, too few to follow {counted(len(token.types), 'type')}",
             hint="Name fewer types, or follow all of them and choose among the changes.",
         )
     return text

@@ -13,6 +13,7 @@ from typing import Any
 
 from omnigraph.engine.history.changes import Change, ChangeList, ChangeStats, shown
 from omnigraph.model.printable import printable
+from omnigraph.model.text_tables import html_table
 
 SHOWN_CHANGES = 50
 """Changes a table shows; the rest is counted."""
@@ -71,6 +72,11 @@ class Diff:
             "stats": self.stats.to_dict(),
         }
 
+    def _repr_html_(self) -> str:
+        above = f"{self.before.name} → {self.after.name}: {self.stats}"
+        below = f"{len(self) - SHOWN_CHANGES:,} more" if len(self) > SHOWN_CHANGES else ""
+        return html_table(("change", "type", "entity", "values"), _html_cells(self.changes), above=above, below=below)
+
     def __repr__(self) -> str:
         return printable(f"{self.before.name} → {self.after.name}   {self.stats}\n{lines_of(self.changes)}".rstrip())
 
@@ -87,6 +93,15 @@ def lines_of(changes: ChangeList, limit: int = SHOWN_CHANGES) -> str:
     if len(changes) > limit:
         lines.append(f"  … and {len(changes) - limit:,} more")
     return "\n".join(lines)
+
+
+def _html_cells(changes: ChangeList) -> Iterator[list[str]]:
+    for change in changes[:SHOWN_CHANGES]:
+        values = [_ends(change).strip()] if _ends(change) else []
+        for name in change.properties:
+            if change.before is not None and change.after is not None and name not in ("from", "to"):
+                values.append(f"{name}: {shown(change.before.properties[name])} → {shown(change.after.properties[name])}")
+        yield [change.op, change.type, shown(change.id), "; ".join(values)]
 
 
 def _ends(change: Change) -> str:

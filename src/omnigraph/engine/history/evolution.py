@@ -22,6 +22,7 @@ from typing import Any
 from omnigraph.catalog.catalog import Catalog, Kind
 from omnigraph.engine.history.changes import Filter, Op, opaque_type_id
 from omnigraph.engine.history.deltas import Type, types_of
+from omnigraph.model.phrases import counted, one_line
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class TypeChange:
     dropped: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Properties that have another name, old to new."""
+
+    def __repr__(self) -> str:
+        was = "" if self.renamed_from is None else f", was {self.renamed_from}"
+        named = (("added", self.added), ("dropped", self.dropped), ("renamed", [f"{a} to {b}" for a, b in self.renamed.items()]))
+        parts = "; ".join(f"{what} {', '.join(names)}" for what, names in named if names)
+        return one_line(f"{self.op.capitalize()} of {self.kind} type {self.name}{was}{': ' if parts else ''}{parts}")
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON-ready data."""
@@ -69,6 +76,13 @@ class SchemaChange:
                 if change is not None:
                     found.append(change)
         return cls(tuple(sorted(found, key=lambda c: (c.kind != "node", c.id))))
+
+    def __repr__(self) -> str:
+        if not self.types:
+            return "Schema changed, no type or property"
+        return one_line(
+            f"Schema changed, {counted(len(self.types), 'type')}: {', '.join(f'{t.op} {t.name}' for t in self.types)}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON-ready data."""

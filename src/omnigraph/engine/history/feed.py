@@ -29,6 +29,7 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.cursors import Token, filter_text, read_token, rejected, require, write_token
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ResourceLimit, UsageError
 from omnigraph.model.limits import MAX_PAGE_BYTES, MAX_PAGE_CHANGES, MAX_POLL_COMMITS
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed
 from omnigraph.storage.commits.refs import Ref
@@ -80,6 +81,11 @@ class ChangePage:
 
     def __iter__(self) -> Iterator[Block]:
         return iter(self.blocks)
+
+    def __repr__(self) -> str:
+        total = sum(len(block.changes) for block in self.blocks)
+        state = "caught up" if self.caught_up else "more to come"
+        return one_line(f"Page: {counted(total, 'change')} in {counted(len(self.blocks), 'commit')}, {state}")
 
     def to_dict(self) -> dict[str, Any]:
         """The page as JSON-ready data."""

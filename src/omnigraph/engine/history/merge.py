@@ -44,6 +44,7 @@ from omnigraph.engine.write.changeset import typed
 from omnigraph.engine.write.validate import relied_on
 from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
 from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
+from omnigraph.model.phrases import LONGEST_LINE, by_actor, counted, one_line, short_id
 from omnigraph.model.printable import printable
 from omnigraph.storage.commits.lineage import Commit, OpClass, merge_base, merge_bases
 from omnigraph.storage.commits.manifest import ManifestState
@@ -90,13 +91,22 @@ class Merge:
         return data
 
     def __repr__(self) -> str:
-        head = f"{self.source} into {self.into}: {self.outcome}{' (preview)' if self.dry_run else ''}"
+        undone = self.outcome in ("reverted", "nothing_to_revert")
+        what = f"Revert of {short_id(self.source)} on {self.into}" if undone else f"Merge of {self.source} into {self.into}"
+        outcome = counted(len(self.conflicts), "conflict") if self.conflicts else self.outcome.replace("_", " ")
+        head = f"{what}: {outcome}{' (preview)' if self.dry_run else ''}"
         if self.commit is not None:
-            head += f", commit {self.commit.id}"
-        lines = [head, *(f"  {c.kind}: {c.message}\n      key {c.key}" for c in self.conflicts)]
+            head += f", commit {short_id(self.commit.id)}{by_actor(self.actor)}"
+        head = one_line(head)
+        lines = [head, *(line for c in self.conflicts for line in _told(c))]
         if self.changes is not None and not self.conflicts:
             lines += [str(self.changes.stats), lines_of(self.changes)]
         return printable("\n".join(lines).rstrip())
+
+
+def _told(conflict: Conflict) -> tuple[str, str]:
+    longest = 4 * LONGEST_LINE  # values of three sides, and a key that somebody copies
+    return one_line(f"  {conflict.kind}: {conflict.message}", longest), one_line(f"      key {conflict.key}", longest)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from omnigraph.engine.snapshot.view import View, Workspace, table_key, table_loc
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged, WouldEmpty
 from omnigraph.language.source import Source
+from omnigraph.model.phrases import counted, short_id
 from omnigraph.model.printable import printable
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import ManifestState, SchemaDocument
@@ -54,8 +55,10 @@ class SchemaApplied:
         return self.commit is not None
 
     def __repr__(self) -> str:
-        lines = [f"- {line}" for line in render_plan(self.plan)] if self.plan.steps else ["no change"]
-        return printable("\n".join(lines))
+        if self.commit is None:
+            return "Schema applied: no change"
+        head = f"Schema applied: {counted(len(self.plan.steps), 'step')}, commit {short_id(self.commit.id)}"
+        return printable("\n".join([head, *(f"- {line}" for line in render_plan(self.plan))]))
 
     def to_dict(self) -> dict[str, Json]:
         """The outcome as JSON-ready data."""

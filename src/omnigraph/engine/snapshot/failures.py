@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from omnigraph.errors import GraphError
+from omnigraph.model.phrases import one_line
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +56,9 @@ class Failure:
         moments = {"first_at": self.first_at, "last_at": self.last_at}
         times = {name: datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") for name, at in moments.items()}
         return {"work": self.work, "about": self.about, "message": self.message, **times, "times": self.times}
+
+    def __repr__(self) -> str:
+        return one_line(f"Failure: {self}")
 
     def __str__(self) -> str:
         last = datetime.fromtimestamp(self.last_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

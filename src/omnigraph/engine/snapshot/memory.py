@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
+from omnigraph.model.phrases import counted, one_line, size
+
 T = TypeVar("T")
 Key = tuple[Hashable, ...]
 
@@ -30,6 +32,10 @@ class MemoryUse:
     hits: int
     misses: int
     evicted: int
+
+    def __repr__(self) -> str:
+        numbers = f"{self.hits:,} hits, {self.misses:,} misses, {self.evicted:,} evicted"
+        return one_line(f"Memory: {size(self.used)} of {size(self.budget)} in {counted(self.entries, 'column')}, {numbers}")
 
 
 class Memory:

@@ -46,6 +46,7 @@ from omnigraph.engine.arrays.column import Array
 from omnigraph.engine.arrays.numbering import Mark, Numbers
 from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.sealed_file import Damaged, Gone, Sealed, decoded, sealed, written
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.tables.rows import Piece
 
@@ -101,6 +102,12 @@ class SavedUse:
     """Files that were not what had been written, and were computed again."""
     reasons: tuple[str, ...]
     """What was damaged and what could not be written, the last of them."""
+
+    def __repr__(self) -> str:
+        why = f": {self.reasons[-1]}" if self.reasons else ""
+        return one_line(
+            f"Saved state: {counted(self.read, 'file')} read, {self.written:,} written, {self.damaged:,} damaged{why}"
+        )
 
 
 class State:

@@ -31,6 +31,7 @@ import numpy as np
 from xxhash import xxh3_128
 
 from omnigraph.engine.arrays.column import Array
+from omnigraph.model.phrases import counted
 
 VERSION: Final = 2
 """The form of the file. One that differs is not read."""
@@ -192,7 +193,7 @@ def _contents(read: Read, size: int) -> _Contents:
     except msgspec.DecodeError as error:
         raise Damaged(f"its contents cannot be read: {error}") from error
     if found.size != size:
-        raise Damaged(f"it has {size} bytes instead of {found.size}")
+        raise Damaged(f"it has {counted(size, 'byte')} instead of {found.size}")
     for block in found.blocks:
         if block.dtype not in _DTYPES or block.length < 0 or not 0 <= block.start <= size - block.size:
             raise Damaged(f"`{block.name}` cannot be there")

@@ -36,6 +36,7 @@ from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.fill import looked_at
 from omnigraph.errors import HistoryReclaimed, ReadSetChanged, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.tables.changes import WrittenRows
 from omnigraph.storage.tables.rows import images, pieces, scan_images, scan_without
 from omnigraph.storage.tables.work import PinnedTable, Run, cut
@@ -80,6 +81,10 @@ class EmbeddedProperty:
     commit: str | None
     """None: everything was up to date."""
 
+    def __repr__(self) -> str:
+        at = "up to date" if self.commit is None else f"{counted(self.entities, 'new vector')}, commit {short_id(self.commit)}"
+        return one_line(f"{self.type}.{self.property}: {at}")
+
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
@@ -88,6 +93,12 @@ class Embedded:
     branch: str
     model: str
     properties: tuple[EmbeddedProperty, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{p.type}.{p.property} {p.entities:,}" for p in self.properties)
+        return one_line(
+            f"Embedded {counted(self.entities, 'entity')} on {self.branch} with {self.model}{': ' if named else ''}{named}"
+        )
 
     @property
     def entities(self) -> int:

@@ -29,6 +29,7 @@ from omnigraph.engine.schema.indexes import declared_indexes
 from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.errors import GraphError, ReadSetChanged
+from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.plan import PublishPlan, Replacement
 from omnigraph.storage.graph_store import GraphStore, Snapshot
@@ -65,6 +66,16 @@ class TypeOutcome:
     """The commit that shows it; None: there was nothing to do, or somebody was faster every time (`busy`)."""
     busy: bool = False
 
+    def __repr__(self) -> str:
+        done = []
+        if self.pieces_before != self.pieces_after:
+            done.append(f"packed from {self.pieces_before:,} to {counted(self.pieces_after, 'fragment')}")
+        if self.covered:
+            done.append(f"completed {', '.join(self.covered)}")
+        state = "busy, try again" if self.busy else ", ".join(done) or "nothing to do"
+        at = "" if self.commit is None else f", commit {short_id(self.commit)}"
+        return one_line(f"{self.type}, {counted(self.rows, 'row')}: {state}{at}")
+
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
@@ -76,6 +87,11 @@ class Optimized:
     @property
     def commits(self) -> tuple[str, ...]:
         return tuple(t.commit for t in self.tables if t.commit is not None)
+
+    def __repr__(self) -> str:
+        changed, busy = len(self.commits), sum(t.busy for t in self.tables)
+        left = f", {busy:,} busy" if busy else ""
+        return one_line(f"Optimized {self.branch}: {changed:,} of {counted(len(self.tables), 'type')} changed{left}")
 
     def to_dict(self) -> dict[str, object]:
         """The report as JSON-ready data."""

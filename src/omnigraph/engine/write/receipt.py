@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.model.phrases import by_actor, counted, one_line, short_id
 from omnigraph.storage.commits.lineage import Commit
 
 
@@ -19,6 +20,14 @@ class Receipt:
     actor: str | None
     commit: Commit | None
     """None when nothing changed."""
+
+    def __repr__(self) -> str:
+        if self.commit is None:
+            return one_line(f"Receipt: {self.query_name} changed nothing on {self.branch}")
+        named = ((self.affected_nodes, "node"), (self.affected_edges, "edge"))
+        changed = " and ".join(counted(number, name) for number, name in named if number) or "nothing that is counted"
+        where = f"on {self.branch}, commit {short_id(self.commit.id)}{by_actor(self.actor)}"
+        return one_line(f"Receipt: {self.query_name} changed {changed} {where}")
 
     def to_dict(self) -> dict[str, Any]:
         """The receipt as JSON-ready data."""

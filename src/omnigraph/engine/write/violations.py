@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from omnigraph.errors import BlobUnavailable, KeyConflict, ValidationError
+from omnigraph.model.phrases import counted, one_line
 
 SHOWN = 20
 """Violations spelt out in a message; the rest is counted."""
@@ -31,6 +32,9 @@ class Violation:
     reason: str | None = None
     """Why something outside the graph could not be read."""
 
+    def __repr__(self) -> str:
+        return one_line(f"Violation of {self.rule}: {self}")
+
     def __str__(self) -> str:
         if self.line is None:
             return self.message if self.file is None else f"{self.file}: {self.message}"
@@ -50,7 +54,7 @@ def told(violations: Sequence[Violation]) -> str:
     counts = Counter(v.rule for v in violations)
     total = len(violations)
     kinds = ", ".join(f"{rule} {count}" for rule, count in sorted(counts.items()))
-    head = str(violations[0]) if total == 1 else f"{total} violations ({kinds})"
+    head = str(violations[0]) if total == 1 else f"{counted(total, 'violation')} ({kinds})"
     lines = [] if total == 1 else [f"  {v}" for v in violations[:SHOWN]]
     if total > SHOWN:
         lines.append(f"  … and {total - SHOWN} more")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.errors import DamagedRecord
+from omnigraph.model.phrases import ago, one_line, short_id
 from omnigraph.storage.commits.name_rules import name_in, tag_path
 from omnigraph.storage.commits.refs import Tag
 from omnigraph.storage.files.place import Place
@@ -26,6 +27,10 @@ class DeletedTag:
     tag: Tag
     deleted_by: str | None
     deleted_at: int
+
+    def __repr__(self) -> str:
+        by = "" if self.deleted_by is None else f" by {self.deleted_by}"
+        return one_line(f"Tag {self.tag.name} of commit {short_id(self.tag.commit)}, deleted{by} {ago(self.deleted_at)}")
 
 
 def put_deleted(place: Place, deleted: DeletedTag) -> None:

@@ -21,6 +21,8 @@ from enum import Enum
 from heapq import heapify, heappop, heappush
 from typing import NoReturn
 
+from omnigraph.model.phrases import ago, by_actor, iso, one_line, short_id
+from omnigraph.model.text_tables import html_table, text_table
 from omnigraph.storage.files.checksums import StoredFile
 from omnigraph.storage.files.records import damaged
 from omnigraph.storage.tables.changes import TableState
@@ -125,6 +127,33 @@ class Commit:
             **({"maintenance": True} if self.is_maintenance else {}),
         }
 
+    def __repr__(self) -> str:
+        about = f": {self.message}" if self.message else ""
+        text = f"Commit {short_id(self.id)} on {self.branch}, {self.operation}{by_actor(self.actor)}, {ago(self.created_at)}"
+        return one_line(text + about)
+
+
+class CommitList(list[Commit]):
+    """Commits, newest first. A list like any other; shown as a table."""
+
+    _COLUMNS = ("commit", "branch", "operation", "actor", "when", "message")
+
+    def __repr__(self) -> str:
+        return "\n".join(text_table(self._COLUMNS, self._cells())) if self else "no commits"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._COLUMNS, self._cells())
+
+    def _cells(self) -> list[list[str]]:
+        return [_cells(commit) for commit in self]
+
+
+def _cells(commit: Commit) -> list[str]:
+    if isinstance(commit, DamagedCommit):
+        return [commit.id, "", commit.operation, "", "", commit.why]
+    when = f"{iso(commit.created_at)} ({ago(commit.created_at)})"
+    return [commit.id, commit.branch, commit.operation, commit.actor or "", when, commit.message or ""]
+
 
 class DamagedCommit(Commit):
     """A commit whose record cannot be read: its id and number are known, and asking for anything else says so."""
@@ -157,7 +186,7 @@ class DamagedCommit(Commit):
         }
 
     def __repr__(self) -> str:
-        return f"DamagedCommit({self.id!r}, {self.seq}, {self.why!r})"
+        return one_line(f"Commit {short_id(self.id)}, damaged: {self.why}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DamagedCommit) and other.id == self.id

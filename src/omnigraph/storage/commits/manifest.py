@@ -44,6 +44,7 @@ from lance.dataset import Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import DamagedRecord, NotFound, StorageError
+from omnigraph.model.phrases import counted
 from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.lineage import Commit, DamagedCommit, Logical
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
@@ -302,7 +303,7 @@ class Manifest:
             rows = self._sound([tail])[0].to_table()
         heads = [head for _, head in self._of_kind(rows, "head", Head)]
         if len(heads) != 1:
-            raise damaged(f"the manifest {self.location}", f"its newest fragment has {len(heads)} heads")
+            raise damaged(f"the manifest {self.location}", f"its newest fragment has {counted(len(heads), 'head')}")
         self.place.see_fence(heads[0].fence)
         states = [state for _, state in self._of_kind(rows, "state", TableState)]
         commits = sorted(self._of_kind(rows, "commit", Commit), key=lambda c: c[1].seq)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from omnigraph.model.phrases import ago, one_line, short_id
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:
@@ -28,6 +30,11 @@ class Ref:
         """The branch as people see it: it began at a logical commit."""
         return replace(self, fork_commit=self.fork_logical) if self.fork_logical is not None else self
 
+    def __repr__(self) -> str:
+        origin = "" if self.origin is None else f" from {self.origin.branch}"
+        at = "" if self.fork_commit is None else f" at {short_id(self.fork_commit)}"
+        return one_line(f"Branch {self.branch}{origin}{at}{created(self)}")
+
     def ancestry(self) -> Iterator[Ref]:
         """The branch and those it came from, nearest first."""
         current: Ref | None = self
@@ -47,3 +54,13 @@ class Tag:
     created_by: str | None = None
     created_at: int | None = None
     """Microseconds since the epoch; like `created_by`, unknown of tags of before."""
+
+    def __repr__(self) -> str:
+        return one_line(f"Tag {self.name} of commit {short_id(self.commit)}{created(self)}")
+
+
+def created(named: Ref | Tag) -> str:
+    """Who created it and when, as far as it is known."""
+    by = [] if named.created_by is None else [f"by {named.created_by}"]
+    when = [] if named.created_at is None else [ago(named.created_at)]
+    return f", created {' '.join([*by, *when])}" if by or when else ""

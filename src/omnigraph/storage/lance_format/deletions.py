@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import StorageError
+from omnigraph.model.phrases import counted
 from omnigraph.storage.files.place import Place
 
 Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -24,7 +25,7 @@ def read_deletions(place: Place, path: str, count: int) -> Positions:
     except (pa.ArrowInvalid, ValueError, IndexError) as error:
         raise StorageError(f"the deletion file {path} cannot be read: {error}") from error
     if len(found) != count:
-        raise StorageError(f"the deletion file {path} names {len(found)} rows, not {count}")
+        raise StorageError(f"the deletion file {path} names {counted(len(found), 'row')}, not {count}")
     return found
 
 

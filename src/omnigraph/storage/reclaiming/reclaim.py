@@ -52,6 +52,7 @@ from typing import Final
 from lance.dataset import Session
 
 from omnigraph.errors import CleanupUnderWay, DamagedRecord, GraphError, NotFound, StorageError
+from omnigraph.model.phrases import counted, one_line, size
 from omnigraph.storage.commits import deleted_tags
 from omnigraph.storage.commits import leases as leases_
 from omnigraph.storage.commits import reclaim_fence as doomed
@@ -107,6 +108,11 @@ class Swept:
     is_gone: bool
     """Nothing is left of it."""
 
+    def __repr__(self) -> str:
+        removed = f"{counted(self.files_removed, 'file')} removed ({size(self.bytes_removed)})"
+        kept = "nothing is left" if self.is_gone else f"{counted(self.files_kept, 'file')} kept ({size(self.bytes_kept)})"
+        return one_line(f"Swept {self.path}: {removed}, {kept}")
+
 
 @dataclass(frozen=True, slots=True)
 class ReclaimReport:
@@ -123,6 +129,13 @@ class ReclaimReport:
     spared_seconds: int = int(GRACE.total_seconds())
     """What is younger than that stays: the grace period, or the time since the oldest write began that holds a lease."""
 
+    def __repr__(self) -> str:
+        did = "would remove" if self.dry_run else "removed"
+        gone = (
+            f"{counted(self.commits_reclaimed, 'commit')} and {counted(self.files_removed, 'file')} ({size(self.bytes_removed)})"
+        )
+        return one_line(f"Cleanup {did} {gone}, keeping {counted(self.commits_kept, 'commit')}")
+
     @property
     def reason(self) -> str | None:
         """Why nothing was removed; None if something was."""
@@ -132,12 +145,12 @@ class ReclaimReport:
         lease = f" (a write that began {span} ago holds a lease)" if self.spared_seconds > grace else ""
         if self.files_too_young:
             return (
-                f"{self.files_too_young} files that no commit needs are younger than {span}{lease}: "
-                "they may belong to a write that is under way"
+                f"{counted(self.files_too_young, 'file')} that no commit needs {'is' if self.files_too_young == 1 else 'are'} "
+                f"younger than {span}{lease}, and may belong to a write that is in progress"
             )
         return (
-            f"every file belongs to one of the {self.commits_kept} commits that stay: those the policy, a branch or a tag keeps, "
-            f"and those that were the newest within the last {span}{lease}"
+            f"every file belongs to {_kept(self.commits_kept)}, kept by the policy, a branch or a tag, "
+            f"or because it was the newest within the last {span}{lease}"
         )
 
     @property
@@ -151,6 +164,10 @@ class ReclaimReport:
     @property
     def manifests_removed(self) -> int:
         return sum(s.is_gone for s in self.manifests)
+
+
+def _kept(commits: int) -> str:
+    return "the one commit that is kept" if commits == 1 else f"one of the {counted(commits, 'commit')} that are kept"
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from functools import cached_property
 from lance.dataset import Session
 
 from omnigraph.errors import DamagedRecord, GraphError
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.leases import leases
 from omnigraph.storage.commits.lineage import DamagedCommit
 from omnigraph.storage.commits.locate import lost
@@ -87,6 +88,9 @@ class Problem:
     path: str
     message: str
 
+    def __repr__(self) -> str:
+        return one_line(f"Problem: {self.kind.value}, {self.path} ({self.branch}): {self.message}")
+
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
@@ -106,6 +110,15 @@ class VerifyReport:
     @property
     def ok(self) -> bool:
         return not self.problems
+
+    def __repr__(self) -> str:
+        return one_line(f"Verified {self.checked}: {'no problems' if self.ok else counted(len(self.problems), 'problem')}")
+
+    @property
+    def checked(self) -> str:
+        """What was checked, in numbers."""
+        named = ("branch", self.branches), ("tag", self.tags), ("commit", self.commits), ("version", self.versions)
+        return f"{', '.join(counted(number, name) for name, number in named)} and {counted(self.files, 'file')}"
 
 
 @dataclass(frozen=True)
@@ -327,7 +340,7 @@ def _table_problems(tables: Tables, state: TableState, name: str, inspected: Ins
         yield Problem(ProblemKind.VERSION, name, state.table, f"{state.location}", error.message)
         return
     if rows != state.rows:
-        message = f"version {state.pin} holds {rows} rows; the commit recorded {state.rows}"
+        message = f"version {state.pin} holds {counted(rows, 'row')}; the commit recorded {state.rows}"
         yield Problem(ProblemKind.WRONG_ROWS, name, state.table, state.location, message)
     recorded = {i.name: i for i in state.indexes}
     for index in sorted(recorded.keys() | indexes.keys()):

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import GraphError
+from omnigraph.model.phrases import counted
 from omnigraph.storage.files.checksums import checksum
 from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.graph_store import GraphStore
@@ -100,7 +101,7 @@ def _wrong_rows(tables: Tables, state: TableState, name: str) -> Iterator[Proble
         if pc.count_distinct(together).as_py() != len(together):
             counts = pc.value_counts(together)
             twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
-            yield problem(ProblemKind.REPEATED_ID, f"{len(twice)} ids stand there more than once, such as `{twice[0]}`")
+            yield problem(ProblemKind.REPEATED_ID, f"{counted(len(twice), 'id')} used more than once, such as `{twice[0]}`")
     except GraphError as error:
         yield problem(ProblemKind.UNREADABLE, error.message)
         return
@@ -128,7 +129,7 @@ def _disagreement(table: Table, index: IndexState) -> str | None:
 def _values_differ(table: Table, column: str) -> str | None:
     through, by_reading = (_places(found(table, [], is_there(column), use_index=use)[0]) for use in (True, False))
     if not np.array_equal(through, by_reading):
-        return f"it holds {len(through)} rows, and {len(by_reading)} have a value"
+        return f"it holds {counted(len(through), 'row')}, and {len(by_reading)} have a value"
     addresses, rows = found(table, [column], is_there(column), use_index=False)
     held = rows[column].combine_chunks()
     distinct = pc.unique(held)
@@ -139,7 +140,7 @@ def _values_differ(table: Table, column: str) -> str | None:
         there = _places(found(table, [], one_of(column, some))[0])
         wanted = _places(addresses[pc.is_in(held, value_set=some).to_numpy(zero_copy_only=False)])
         if not np.array_equal(there, wanted):
-            return f"for {len(some)} values it finds {len(there)} rows, and reading through finds {len(wanted)}"
+            return f"for {counted(len(some), 'value')} it finds {counted(len(there), 'row')}, a scan finds {len(wanted)}"
     return None
 
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import counted
+from omnigraph.model.text_tables import PIPES, Overflow, text_table
 from omnigraph.surfaces.cli.output import say
 from omnigraph.surfaces.cli.settings import DEFAULT_WIDTH, FORMATS
 
@@ -99,7 +101,7 @@ def _write_binary(result: Result, form: str, out: str | None) -> None:
 def _heading(answer: dict[str, Any]) -> str:
     where = answer["target"]
     read = f"branch {where['branch']}" if where["snapshot"] is None else f"snapshot {where['snapshot']}"
-    return f"{answer['row_count']} rows from {read} via {answer['query_name']}"
+    return f"{counted(answer['row_count'], 'row')} from {read} via {answer['query_name']}"
 
 
 def _jsonl(answer: dict[str, Any]) -> Iterator[str]:
@@ -142,20 +144,6 @@ def _table(columns: list[str], rows: list[dict[str, Any]], limit: int, layout: s
     if not columns:
         yield "(no rows)"
         return
-    grid = [columns, *([_plain(row[name]).replace("\n", "\\n") for name in columns] for row in rows)]
-    widths = [min(max(len(line[i]) for line in grid), limit) for i in range(len(columns))]
-    for number, line in enumerate(grid):
-        cells = [_fitted(text, width, layout) for text, width in zip(line, widths, strict=True)]
-        for at in range(max(len(cell) for cell in cells)):
-            parts = ((cell[at] if at < len(cell) else "").ljust(width) for cell, width in zip(cells, widths, strict=True))
-            yield " | ".join(parts).rstrip()
-        if number == 0:
-            yield "-+-".join("-" * width for width in widths)
-
-
-def _fitted(text: str, width: int, layout: str) -> list[str]:
-    if len(text) <= width:
-        return [text]
-    if layout == "wrap":
-        return [text[at : at + width] for at in range(0, len(text), width)]
-    return [text[: width - 1] + "…"]
+    grid = ([_plain(row[name]).replace("\n", "\\n") for name in columns] for row in rows)
+    overflow: Overflow = "wrap" if layout == "wrap" else "truncate"
+    yield from text_table(columns, grid, style=PIPES, widest=limit, overflow=overflow, escape=False)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.model.phrases import counted, iso
 from omnigraph.surfaces.cli.output import styled, use_colour
 
 if TYPE_CHECKING:
@@ -96,9 +97,9 @@ def schema_lines(schema: SchemaChange | None) -> Iterator[str]:
 def stats_text(stats: ChangeStats) -> str:
     """How many of what, in one line."""
     counts = {"insert": stats.inserts, "update": stats.updates, "delete": stats.deletes}
-    told = [painted(f"{count:,} {op}", COLOURS[op]) for op, count in counts.items() if count]
+    parts = [painted(counted(count, op), COLOURS[op]) for op, count in counts.items() if count]
     total = sum(counts.values())
-    return f"{total:,} {'change' if total == 1 else 'changes'}: {', '.join(told)}" if total else "no changes"
+    return f"{counted(total, 'change')}: {', '.join(parts)}" if total else "no changes"
 
 
 def cause_lines(cause: Cause) -> Iterator[str]:
@@ -113,9 +114,7 @@ def cause_lines(cause: Cause) -> Iterator[str]:
 
 def moment(microseconds: int) -> str:
     """A moment for people."""
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return iso(microseconds)
 
 
 # ── conflicts ────────────────────────────────────────────────────────────────────────────────────────────────────────────────

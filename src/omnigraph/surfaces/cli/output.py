@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final, TextIO
 import click
 
 from omnigraph.errors import GraphError, LanguageError, exit_code
+from omnigraph.model.phrases import counted
 from omnigraph.model.printable import printable
 from omnigraph.reported import Located
 from omnigraph.surfaces.cli.wording import on_the_command_line
@@ -112,8 +113,7 @@ def _as_data(error: GraphError) -> dict[str, object]:
 
 def _counted(error: LanguageError) -> str:
     """How many problems there are, and in which file: the problems themselves have just been shown."""
-    number = len(error.diagnostics)
-    return f"{number} problem{'' if number == 1 else 's'} in {error.diagnostics[0].to_dict()['file']}"
+    return f"{counted(len(error.diagnostics), 'problem')} in {error.diagnostics[0].to_dict()['file']}"
 
 
 def fail(error: GraphError, *, as_json: bool) -> int:

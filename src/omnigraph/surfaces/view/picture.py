@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.service.python_calls import AnyPath, door
 from omnigraph.surfaces.view.drawing import Drawing
 
@@ -49,7 +50,8 @@ class Picture:
         return webbrowser.open(target.absolute().as_uri())
 
     def __repr__(self) -> str:
-        return f"<Picture of {self.drawing.title}: {len(self.drawing.nodes)} nodes, {len(self.drawing.edges)} edges>"
+        drawn = f"{counted(len(self.drawing.nodes), 'node')}, {counted(len(self.drawing.edges), 'edge')}"
+        return one_line(f"Picture of {self.drawing.title}: {drawn}")
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{NOTEBOOK_HEIGHT}px;border:1px solid #ccc;border-radius:8px"

@@ -27,6 +27,7 @@ from omnigraph.engine.load.read.quoting import QUOTING, Misquoted, Quotes, Watch
 from omnigraph.engine.load.read.sources import BATCH_ROWS, CELLS, Input, arrow_batches
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.limits import MAX_LINE_BYTES
+from omnigraph.model.phrases import counted
 from omnigraph.model.types import PropertyType, Scalar
 
 if TYPE_CHECKING:
@@ -301,7 +302,7 @@ def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
                 if row in wanted:
                     lines[row] = begins
             else:
-                message = f"the header has {len(header)} columns, this row {len(cells)}"
+                message = f"the header has {counted(len(header), 'column')}, this row {len(cells)}"
                 type_ = "" if input_.type is None else input_.type.name
                 broken.append(Violation(CELL_COUNT, type_, message, file=input_.name, line=begins))
     others = [v for v in violations if v.file != input_.name]

@@ -22,6 +22,7 @@ from omnigraph.engine.load.read.content import mismatch, peeked, require_packed
 from omnigraph.engine.load.read.naming import ENDINGS, PACKED, Columns, Form, Format, Naming, columns_within, form_of, type_named
 from omnigraph.errors import GraphError, NotFound, UsageError
 from omnigraph.model.given import tangled
+from omnigraph.model.phrases import counted
 from omnigraph.storage.files.inputs import InputFile, files_at, is_remote, opened
 
 _SMALL_BYTES = 64 << 20
@@ -162,7 +163,7 @@ class _Files:
         if self._skipped and not self._skip_unknown:
             told = [f"  {path} {why}" for path, why in list(self._skipped.items())[:_SHOWN]]
             more = len(self._skipped) - len(told)
-            head = "1 file cannot be loaded" if len(self._skipped) == 1 else f"{len(self._skipped)} files cannot be loaded"
+            head = f"{counted(len(self._skipped), 'file')} cannot be loaded"
             raise UsageError(
                 "\n".join([head, *told, *([f"  … and {more} more"] if more else [])]),
                 hint="Move them elsewhere, or leave them out on purpose: skip_unknown=True.",

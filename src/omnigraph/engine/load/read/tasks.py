@@ -32,6 +32,7 @@ from omnigraph.engine.load.read.types import Parsed, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
 from omnigraph.model.given import named
+from omnigraph.model.phrases import counted
 
 Task = Callable[[], Parsed]
 
@@ -90,7 +91,9 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
             yield from column_tasks(input_, types, batches_of(input_, bad.append), text=input_.format in CELLS)
             if bad:
                 assert input_.type is not None
-                told = Violation(CELL_COUNT, input_.type.name, f"{len(bad)} rows have another number of cells", file=input_.name)
+                told = Violation(
+                    CELL_COUNT, input_.type.name, f"{counted(len(bad), 'row')} with another number of cells", file=input_.name
+                )
                 yield partial(Parsed, violations=(told,))
         case Format.DISTRIBUTED:
             raise UsageError("the rows of a Spark data frame are on a cluster", hint='Use engine="spark", or give df.toArrow().')

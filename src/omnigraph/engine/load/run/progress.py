@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from omnigraph.model.phrases import counted
+
 
 class Stage(Enum):
     """What a load is doing."""
@@ -47,11 +49,11 @@ class Progress:
         return None if not share else self.seconds / share - self.seconds
 
     def __str__(self) -> str:
-        parts = [f"{self.stage.value}: {self.rows:,} rows", f"{self.rate:,.0f}/s"]
+        parts = [f"{self.stage.value}: {counted(self.rows, 'row')}", f"{self.rate:,.0f}/s"]
         if self.share is not None and self.stage is Stage.READ:
             parts += [f"{self.share:.0%}", f"{self.remaining:.0f} s left"]
         if self.violations:
-            parts.append(f"{self.violations:,} violations")
+            parts.append(counted(self.violations, "violation"))
         return " · ".join(parts)
 
 

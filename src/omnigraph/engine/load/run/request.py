@@ -18,6 +18,7 @@ from omnigraph.engine.load.run.quarantine_files import require_beside
 from omnigraph.engine.load.run.runners import is_installed, report_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.model.phrases import counted
 from omnigraph.storage.commits.name_rules import check_branch_name
 from omnigraph.storage.graph_store import MAIN, GraphStore
 
@@ -75,7 +76,7 @@ class Limit:
         return bad <= self.rows if self.rows is not None else bad <= (self.share or 0.0) * rows
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows" if self.rows is not None else f"{100 * (self.share or 0.0):g} % of them"
+        return counted(self.rows, "row") if self.rows is not None else f"{100 * (self.share or 0.0):g} % of them"
 
 
 _LIMITS = "Give a number of rows (max_bad=100), or a share of them (max_bad=0.01)."

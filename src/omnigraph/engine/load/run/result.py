@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.engine.load.read.collected import Mode
+from omnigraph.model.phrases import counted, one_line, short_id, tallied
+from omnigraph.model.text_tables import html_table
 from omnigraph.storage.commits.lineage import Commit
 
 
@@ -57,6 +59,16 @@ class LoadResult:
         }
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{n} {c:,}" for n, c in sorted({**self.nodes_loaded, **self.edges_loaded}.items())) or "nothing"
-        made = f" (new, from {self.base_branch})" if self.branch_created else ""
-        return f"<LoadResult {self.mode.value} into {self.branch}{made}: {counts}; commit {self.commit.id}>"
+        named = tallied(self._counts())
+        kept_out = f", {self.quarantined:,} quarantined" if self.quarantined else ""
+        made = " (new)" if self.branch_created else ""
+        head = f"Loaded {counted(self.rows, 'entity')} into {self.branch}{made} with {self.mode.value}"
+        return one_line(f"{head}, commit {short_id(self.commit.id)}{kept_out}{': ' if named else ''}{named}")
+
+    def _repr_html_(self) -> str:
+        rows = [[name, f"{count:,}"] for name, count in self._counts().items()]
+        rate = f"{counted(self.rows, 'entity')} in {self.seconds:,.1f} s, commit {self.commit.id} on {self.branch}"
+        return html_table(("type", "entities"), rows, below=rate)
+
+    def _counts(self) -> dict[str, int]:
+        return {**dict(sorted(self.nodes_loaded.items())), **dict(sorted(self.edges_loaded.items()))}

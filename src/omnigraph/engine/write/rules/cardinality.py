@@ -55,7 +55,7 @@ def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
     rows = _last_rows(delta, offenders)
     for source, count, row in sorted(zip(offenders.to_pylist(), counts[wrong].tolist(), rows, strict=True)):
         bound = f"min {edge.minimum}" if count < edge.minimum else f"max {edge.maximum}"
-        message = f"{edge.source} `{source}` would have {count} {edge.name} edges ({bound})"
+        message = f"{edge.source} `{source}` would have {counted(count, f'{edge.name} edge')} ({bound})"
         file, line = delta.place(row) if row >= 0 else (None, None)
         yield Violation("cardinality", edge.name, message, None, source, count, file, line)
 

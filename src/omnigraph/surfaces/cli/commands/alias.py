@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from omnigraph.errors import ScopeError, UsageError
+from omnigraph.model.phrases import counted
 from omnigraph.service.operations.query import Query
 from omnigraph.surfaces.cli.answers import chosen_format, format_options, write_answer
 from omnigraph.surfaces.cli.arguments import parameters
@@ -49,7 +50,7 @@ def command(
     alias = flags.settings.alias(name)
     if len(arguments) > len(alias.args):
         names = f" ({', '.join(alias.args)})" if alias.args else ""
-        raise UsageError(f"alias `{name}` takes {len(alias.args)} arguments{names}, not {len(arguments)}")
+        raise UsageError(f"alias `{name}` takes {counted(len(alias.args), 'argument')}{names}, not {len(arguments)}")
     positional = dict(zip(alias.args, map(_value, arguments), strict=False))
     together = {**alias.params, **positional, **(parameters(params, params_file) or {})}
     form = chosen_format(format_, as_json, alias.format, flags.settings.output)

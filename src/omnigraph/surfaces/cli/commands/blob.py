@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import counted
 from omnigraph.service.operations.read_blob import ReadBlob
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
 from omnigraph.surfaces.cli.output import data_sink, print_json, say
@@ -63,7 +64,7 @@ def get(
     omnigraph blob get node Document runbook-7 attachment --store memory.omni --out runbook.pdf
     """
     if length is not None and (length < 1 or offset + length > LARGEST):
-        raise UsageError(f"a range of {length} bytes from {offset} cannot be read", hint="Ask for at least one byte.")
+        raise UsageError(f"a range of {counted(length, 'byte')} from {offset} cannot be read", hint="Ask for at least one byte.")
     if as_json and out is None:
         raise click.UsageError("--json tells what was written to a file: give --out too")
     branch, snapshot = target(branch, snapshot)
@@ -71,7 +72,7 @@ def get(
         found = graph.run(ReadBlob(graph.ref, entity, type_, id_, property_name, branch, snapshot))
     whole = found.data
     if offset and offset >= len(whole):
-        raise UsageError("Blob range is not satisfiable", hint=f"The Blob has {len(whole)} bytes.")
+        raise UsageError("Blob range is not satisfiable", hint=f"The Blob has {counted(len(whole), 'byte')}.")
     data = whole[offset:] if length is None else whole[offset : offset + length]
     if out is None:
         sink = data_sink()

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import counted
 from omnigraph.model.times import duration
 from omnigraph.service.operations.cleanup import Cleanup
 from omnigraph.service.operations.snapshot import Snapshot
@@ -66,8 +67,8 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
     else:
         verb = "removed" if confirmed else "would remove"
         say(
-            f"{verb} {report.commits_reclaimed} commits, {report.files_removed} files, {report.bytes_removed:,} bytes; "
-            f"{report.commits_kept} commits stay"
+            f"{verb} {counted(report.commits_reclaimed, 'commit')}, {counted(report.files_removed, 'file')}, "
+            f"{counted(report.bytes_removed, 'byte')}; {counted(report.commits_kept, 'commit')} kept"
         )
         if report.reason is not None:
             say(f"nothing to remove: {report.reason}")

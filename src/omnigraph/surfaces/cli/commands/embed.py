@@ -7,6 +7,7 @@ import os
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import counted
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Command
@@ -85,6 +86,6 @@ def command(
         )
         return
     say(
-        f"embedded {count.embedded} records (selected {count.selected}, cleaned {count.cleaned}) from {read} -> {written} "
-        f"[{mode.value} {job.spec.dimension}d]"
+        f"embedded {counted(count.embedded, 'record')} (selected {count.selected}, cleaned {count.cleaned}) "
+        f"from {read} -> {written} [{mode.value} {job.spec.dimension}d]"
     )

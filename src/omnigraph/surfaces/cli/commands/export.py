@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.model.phrases import counted
 from omnigraph.service.operations.export import Export
 from omnigraph.service.operations.stats import Stats
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
@@ -53,4 +54,4 @@ def command(
     if as_json:
         print_json({"out": out, "graph_commit_id": done.commit, "entities": done.entities, "bytes": done.bytes})
     elif out is not None:
-        say(f"exported {done.entities:,} entities ({done.bytes:,} bytes) to {out}")
+        say(f"exported {counted(done.entities, 'entity')} ({counted(done.bytes, 'byte')}) to {out}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from omnigraph.errors import UsageError, WouldEmpty
+from omnigraph.model.phrases import counted
 from omnigraph.service.operations.load import Load, SparkSettings
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import ask, completing_indexes, confirm, echo_write, interruptible
@@ -168,8 +169,8 @@ def _tell(result: LoadResult, where: str, branch: str, as_json: bool) -> None:
         print_json({"uri": where, **data, "commit": result.commit.to_dict()})
         return
     say(
-        f"loaded {where} on branch {branch} with {result.mode.value}: {result.rows} entities across "
-        f"{len(result.nodes_loaded)} node types and {len(result.edges_loaded)} edge types"
+        f"loaded {where} on branch {branch} with {result.mode.value}: {counted(result.rows, 'entity')} across "
+        f"{counted(len(result.nodes_loaded), 'node type')} and {counted(len(result.edges_loaded), 'edge type')}"
     )
     if result.branch_created:
         say(f"branch {branch} created from {result.base_branch}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.model.phrases import counted
 from omnigraph.service.operations.mutate import Mutate
 from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, the_query
 from omnigraph.surfaces.cli.consent import interruptible
@@ -40,6 +41,7 @@ def command(
     if as_json:
         print_json(receipt.to_dict())
         return
-    say(f"changed {branch} via {receipt.query_name}: {receipt.affected_nodes} nodes, {receipt.affected_edges} edges")
+    changed = f"{counted(receipt.affected_nodes, 'node')}, {counted(receipt.affected_edges, 'edge')}"
+    say(f"changed {branch} via {receipt.query_name}: {changed}")
     if receipt.actor is not None:
         say(f"actor_id: {receipt.actor}")

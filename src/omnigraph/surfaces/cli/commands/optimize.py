@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.model.phrases import counted
 from omnigraph.service.operations.optimize import Optimize
 from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
@@ -46,7 +47,7 @@ def command(uri: str | None, branch: str, as_json: bool) -> None:
     if as_json:
         print_json({"uri": where, "datasets": datasets})
         return
-    say(f"optimize {where} — {len(datasets)} datasets")
+    say(f"optimize {where} — {counted(len(datasets), 'dataset')}")
     width = max((len(keys[t.type].type_key) for t in done.tables), default=0)
     for t in done.tables:
         name = keys[t.type].type_key.ljust(width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.model.phrases import counted
 from omnigraph.service.operations.verify import Verify
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
@@ -32,9 +33,8 @@ def command(uri: str | None, deep: bool, content: bool, as_json: bool) -> int:
     else:
         for problem in report.problems:
             say(f"{problem.kind.value}: {problem.path} ({problem.branch}): {problem.message}")
-        state = "ok" if report.ok else f"{len(report.problems)} problems"
+        state = "ok" if report.ok else counted(len(report.problems), "problem")
         say(
-            f"{state}: {report.branches} branches, {report.tags} tags, {report.commits} commits, {report.versions} versions, "
-            f"{report.files} files" + (f" ({report.unchecked} without a checksum)" if report.unchecked and content else "")
+            f"{state}: {report.checked}" + (f" ({report.unchecked:,} without a checksum)" if report.unchecked and content else "")
         )
     return 0 if report.ok else 1

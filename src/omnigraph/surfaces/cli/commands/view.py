@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import counted
 from omnigraph.surfaces.cli.arguments import json_option, parameters, target, target_options, the_query
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
@@ -84,7 +85,7 @@ def command(
         told = {"out": str(where), "kind": drawing.kind, "nodes": len(drawing.nodes), "edges": len(drawing.edges)}
         print_json({**told, "opened": opened})
         return
-    say(f"drew {len(drawing.nodes)} nodes and {len(drawing.edges)} edges: {where}")
+    say(f"drew {counted(len(drawing.nodes), 'node')} and {counted(len(drawing.edges), 'edge')}: {where}")
     if not opened and not no_open:
         say("no browser was found; open the file yourself", err=True)
 
