@@ -323,7 +323,7 @@ class Merger:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, wanted.dry_run, actor=wanted.actor)
         if wanted.dry_run:
             return self._revert(commit, branch, wanted)
-        with self._store.in_flight(commit.parent):
+        with self._store.in_flight(self._log.logical(commit.parent).id):
             return self._repeatedly(lambda: self._revert(commit, branch, wanted))
 
     def _revert(self, commit: Commit, branch: str, wanted: Wanted) -> Merge:

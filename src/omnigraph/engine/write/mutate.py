@@ -143,7 +143,8 @@ class _Mutation:
         committed = [id_ for id_ in (self._matching_nodes(type_, where) if named is None else named) if id_ not in pending]
         matched = {**self._images(type_, committed), **{id_: pending[id_] for id_ in self._matching_pending(type_, where)}}
         for id_ in sorted(matched):
-            self.staging.put(type_, id_, {**matched[id_], **new}, fresh=False)
+            if id_ in pending or not all(_same(matched[id_][name], value) for name, value in new.items()):
+                self.staging.put(type_, id_, {**matched[id_], **new}, fresh=False)
         self.nodes += len(matched)
 
     def _images(self, type_: EntityType, ids: list[str]) -> dict[str, Row]:
@@ -243,6 +244,11 @@ class _Pending(Scope):
 
     def property(self, variable: str, name: str) -> Vec:
         return Vec.of(self._staged.column(name))
+
+
+def _same(before: object, after: object) -> bool:
+    """Whether a value is the one that is there: then it is not written again. Zeros of different signs are two."""
+    return type(before) is type(after) and before == after and (before != 0 or str(before) == str(after))
 
 
 def _renamed(where: lg.Where, column: str) -> lg.Where:

@@ -179,18 +179,18 @@ class _Marks:
     """Commits that can be opened now and will not be any more."""
     pins: Mapping[str, Mapping[int, TableState]]
     leaving: frozenset[str]
-    logical: Mapping[Position, Position]
+    logical: Mapping[Position, Position | None]
     """The logical commit that each of them is, or lays out."""
 
     @property
     def kept(self) -> int:
         """How many commits stay, as people count them."""
-        return len({self.logical[p] for p in self.commits})
+        return len({self.logical[p] for p in self.commits} - {None})
 
     @property
     def lost(self) -> int:
         """How many commits go, as people count them: none of their layouts stays."""
-        return len({self.logical[p] for p in self.reclaimed} - {self.logical[p] for p in self.commits})
+        return len({self.logical[p] for p in self.reclaimed} - {self.logical[p] for p in self.commits} - {None})
 
     def together(self, later: _Marks) -> _Marks:
         """What stays by either of two looks; goes only what goes by both."""

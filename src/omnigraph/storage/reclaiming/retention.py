@@ -120,9 +120,9 @@ class Lineage:
         """The commit with a number, as seen from a branch."""
         return next((position for position, _ in self.walk(incarnation, seq)), None)
 
-    def logical(self, position: Position) -> Position:
-        """The logical commit that a commit is, or lays out."""
-        return next((found for found, commit in self.walk(*position) if not commit.is_maintenance), position)
+    def logical(self, position: Position) -> Position | None:
+        """The logical commit that a commit is, or lays out; None: the branch is gone that it was made of."""
+        return next((found for found, commit in self.walk(*position) if not commit.is_maintenance), None)
 
     def layouts(self, position: Position) -> list[Position]:
         """A logical commit and the maintenance that follows it in its manifest, newest first."""
@@ -195,7 +195,7 @@ def retained(lineage: Lineage, policy: Policy, now: datetime, gone: Reclaimed) -
             position = (history.incarnation, seq)
             found |= _along(lineage, position, policy, now, times, gone, found) if policy.is_unlimited else set()
             found |= {position} if history.commits[seq].is_maintenance else set()
-            found |= lineage.newest(lineage.logical(position), gone)
+            found |= lineage.newest(lineage.logical(position) or position, gone)
     for tag in lineage.held:  # whoever holds it may be reading any of its layouts
         history = lineage.histories[tag.owner.incarnation]
         for seq in (seq for seq, commit in history.commits.items() if commit.id == tag.commit):

@@ -15,9 +15,12 @@ from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.commit import Intent, SetRules, commit
+from omnigraph.engine.write.unchanged import says_nothing_new
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import WouldEmpty
+from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.rows import written_without
 
 
@@ -123,13 +126,17 @@ def publish(
     told: Told,
     set_rules: SetRules = set_violations,
 ) -> LoadResult:
-    """Make a validated change a commit, on a branch that is made first if that was asked for."""
+    """Make a validated change a commit, on a branch that is made first if that was asked for.
+
+    If every row is there already there is no commit, unless this load has a mark that is to be found again. (An input without
+    rows is a commit: somebody loaded it, and it was empty.)
+    """
     reading.tell(told, Stage.PUBLISH)
+    idle = request.mark is None and not changes.is_empty and says_nothing_new(changes, view)
     if request.creates_branch:
         workspace.store.create_branch(request.branch, at=view.snapshot.layout, actor=request.actor)
     intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, mark=request.mark)
-    made = commit(workspace, view, request.branch, changes, intent, set_rules)
-    assert made is not None
+    made = None if idle else commit(workspace, view, request.branch, changes, intent, set_rules)
     reading.tell(told, Stage.DONE)
     return LoadResult(
         request.branch,
@@ -138,11 +145,20 @@ def publish(
         request.mode,
         {d.type.name: _count(d) for d in changes if d.type.is_node},
         {d.type.name: _count(d) for d in changes if d.type.is_edge},
-        made,
+        made or _newest(workspace.store, request.branch),
         request.actor,
         told.seconds,
         skipped=request.skipped,
+        changed=made is not None,
     )
+
+
+def _newest(store: GraphStore, branch: str) -> Commit:
+    """The commit that a branch is at, as people see it."""
+    ref = store.ref(branch)
+    (head,) = store.commits(branch, limit=1)
+    owner, found = store.history.logical_commit(ref, head)
+    return replace(found, logical=store.history.logical(owner, found)).shown()
 
 
 def _count(delta: Delta) -> int:

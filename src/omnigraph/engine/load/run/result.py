@@ -23,6 +23,7 @@ class LoadResult:
     nodes_loaded: Mapping[str, int]
     edges_loaded: Mapping[str, int]
     commit: Commit
+    """The commit that was made; if nothing changed (`changed`), the one that the branch is at."""
     actor: str | None = None
     seconds: float = 0.0
     quarantined: int = 0
@@ -31,6 +32,8 @@ class LoadResult:
     """The file they were written to."""
     skipped: tuple[str, ...] = ()
     """Files of a folder that were left out because somebody asked for it: nobody knows how to read them."""
+    changed: bool = True
+    """False: everything was there already, exactly so, and nothing was committed."""
 
     @property
     def rows(self) -> int:
