@@ -330,13 +330,13 @@ class Upkeep:
         for _ in range(self.rng.choice([0, 1, 1, 2])):
             graph = self.life.graph if self.rng.random() < 0.5 else og.open(self.life.graph._store.place.uri, durability="os")
             branch = self.rng.choice(graph.branches.list())
-            optimize(graph._store, branch, graph.view(branch).catalog, pack=self.rng.random() < 0.7)
+            optimize(graph._store, branch, graph._view(branch).catalog, pack=self.rng.random() < 0.7)
 
     def _restless(self) -> None:
         other = og.open(self.life.graph._store.place.uri, durability="os", save_from=None)
         while not self._over.wait(0.002):
             with suppress(GraphError):  # the branch was deleted, or a cleanup was faster
-                optimize(other._store, self.rng.choice(["main", "a", "b"]), other.view().catalog)
+                optimize(other._store, self.rng.choice(["main", "a", "b"]), other._view().catalog)
 
     def end(self) -> None:
         self._over.set()
