@@ -91,3 +91,24 @@ def test_where_nothing_can_be_written_nothing_is(tmp_path: Path) -> None:
     kept.run("x = 1", {}, {})
     kept.write()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
+LATE = """
+import sys
+from omnigraph.surfaces.cli import quick_start
+quick_start.make_computations_late()
+import pyarrow as pa, pyarrow.compute as pc
+names = [n for n in sys.argv[1].split(",") if not hasattr(pc, n)]
+extra = [n for n in ("hash_sum", "count_all", "__path__", "nonsense") if hasattr(pc, n)]
+both = pc.and_(pa.array([True, False]), True).to_pylist()
+print(names, extra, both, pc.sum(pa.array([1, 2])).as_py(), pa.table({"a": [2, 1]}).sort_by("a")["a"].to_pylist())
+print(pc.equal.__doc__ is not None, len(pc.function_registry().list_functions()) > 200, "utf8_zfill" in vars(pc))
+"""
+
+
+def test_computations_of_arrow_that_are_written_late_are_all_there() -> None:
+    import pyarrow.compute as pc
+
+    names = ",".join(name for name in dir(pc) if not name.startswith("__"))
+    ran = subprocess.run([sys.executable, "-c", LATE, names], capture_output=True, text=True, check=False)
+    assert ran.stdout.splitlines() == ["[] [] [True, False] 3 [1, 2]", "True True True"], ran.stderr

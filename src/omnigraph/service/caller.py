@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,7 +17,7 @@ class Origin(Enum):
 
 
 def _request_id() -> str:
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 @dataclass(frozen=True, slots=True)
