@@ -35,11 +35,12 @@ NOTE = "<!-- Written by docs/generate.py: change the code, then run `make docs`.
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its path under docs."""
+    """Every page that is generated, or has a part that is, by its path under docs."""
     lint = _table("Lint codes", "`omnigraph lint` reports these.", ("code", "meaning"), LINT_CODES.items())
     problems = "Codes of diagnostics that are not typing rules."
     typing = "A query that breaks a rule is refused with its number."
     return {
+        "../README.md": _readme(),
         "reference/README.md": _index(),
         "reference/commands.md": _commands(),
         "reference/conversions.md": _conversions(),
@@ -268,6 +269,41 @@ def _comparison() -> str:
     before, _, rest = page.partition(MEASURED)
     _, end, after = rest.partition("<!-- end -->")
     return f"{before}{MEASURED}\n\n{_beside_peers()}\n\n{end}{after}"
+
+
+README_ROWS = {
+    "queries": (
+        "point lookup by key",
+        "2 hops, distinct count",
+        "reachability, 1 to 4 hops",
+        "vector top 10 in a city",
+        "BM25 and vectors fused, then 1 hop",
+        "1 M edges grouped by city",
+    ),
+    "mutations": ("insert of one row, 100,000 rows",),
+    "history": ("a diff, 1,000,000 rows", "a merge of ten rows, 1,000,000 rows"),
+    "load": (
+        "load of 1 M nodes and 2 M edges from JSON lines",
+        "Spark: load of 1 M nodes and 5 M edges from Parquet",
+    ),
+}
+"""What the first page says of speed: one measurement of each kind."""
+
+
+def _readme() -> str:
+    """The first page as it is, with what was measured in its place."""
+    page = (DOCS.parent / "README.md").read_text()
+    before, _, rest = page.partition(MEASURED)
+    _, end, after = rest.partition("<!-- end -->")
+    rows: list[tuple[str, ...]] = []
+    for suite, names in README_ROWS.items():
+        recorded = json.loads((RESULTS / f"{suite}.json").read_text())["measurements"]
+        for name in names:
+            r = next(r for r in recorded if r["name"] == name)
+            rows.append((name, _value(r["value"], r["unit"]), f"{_value(r['baseline_value'], r['unit'])} ({r['baseline']})"))
+    on = json.loads((RESULTS / "queries.json").read_text())["machine"]
+    lead = f"Medians, recorded on {on['date']} on a machine with {on['cores']} cores:"
+    return f"{before}{MEASURED}\n\n{lead}\n\n{_rows(('what', 'OmniGraph', 'compared with'), rows)}\n\n{end}{after}"
 
 
 def _beside_peers() -> str:

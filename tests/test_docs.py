@@ -14,6 +14,7 @@ Commands that need no shell are run in the test's own process.
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib.util
 import io
@@ -83,7 +84,8 @@ def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
             case "console":
                 _console(block, place, tmp_path, monkeypatch)
             case "sh":
-                assert all(line.split("#")[0].split()[0] == "make" for line in block.text.splitlines() if line.strip()), place
+                commands = [line.split("#")[0].split() for line in block.text.splitlines() if line.strip()]
+                assert all(c[0] == "make" or c[:3] == ["pip", "install", "omnigraph"] for c in commands), place
             case "text":
                 _save(block, tmp_path)
             case other:
@@ -204,3 +206,20 @@ def test_every_dependency_has_its_reason() -> None:
     assert [name for name in declared if not re.search(rf"\b{name}\b", page)] == []
     pinned = (ROOT / "constraints.txt").read_text().lower().replace("_", "-")
     assert [name for name in declared if f"\n{name.lower()}==" not in pinned] == []
+
+
+def test_nobody_is_pointed_at_a_file_that_the_wheel_lacks() -> None:
+    """Hints, messages and help texts name commands and pages by their titles; paths below `docs` are for docstrings of modules."""
+    found = []
+    for path in sorted(Path(omnigraph.__file__).parent.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docstring = tree.body[0].value if tree.body and isinstance(tree.body[0], ast.Expr) else None
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and node is not docstring
+                and re.search(r"\bdocs/", node.value)
+            ):
+                found.append(f"{path.name}:{node.lineno}: {node.value}")
+    assert found == []

@@ -128,14 +128,14 @@ class ParseError(LanguageError):
     """The text does not follow the grammar."""
 
     code = "parse_error"
-    default_hint = "Fix the marked place; docs/reference/grammar.md has the whole grammar."
+    default_hint = "Fix the marked place."
 
 
 class SchemaError(LanguageError):
     """The schema follows the grammar but breaks a rule of the schema language."""
 
     code = "schema_error"
-    default_hint = "Fix the marked declarations; docs/guide/schema.md explains each rule."
+    default_hint = "Fix the marked declarations."
 
 
 class TypeCheckError(LanguageError):
@@ -398,7 +398,7 @@ class ResourceLimit(GraphError):
     """A stated limit would be exceeded."""
 
     code = "resource_limit"
-    default_hint = "docs/reference/limits.md lists every limit and the way around it."
+    default_hint = "Ask for less at a time. The page Limits of the documentation lists every limit and how to work within it."
 
     def __init__(
         self, message: str, *, resource: str | None = None, actual: int = 0, limit: int = 0, hint: str | None = None
@@ -535,7 +535,7 @@ class TaskFailed(GraphError):
     """
 
     code = "task_failed"
-    default_hint = "Nothing was changed. The message says what one task met; docs/guide/pipeline.md lists causes."
+    default_hint = "Nothing was changed. The message says why one task failed; mend that, then run it again."
 
     def __init__(self, message: str, *, retryable: bool = False, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -215,7 +215,8 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict) or any(not isinstance(v, dict | None) for v in content.values()):
-        raise UsageError(f"{path} holds no mapping of sections", hint="See docs/reference/settings.md.")
+        hint = "Write sections with names below them, such as `defaults:` and `  output: table`."
+        raise UsageError(f"{path} holds no mapping of sections", hint=hint)
     return content
 
 
@@ -241,5 +242,6 @@ def unknown_keys(content: Mapping[str, Any]) -> Iterator[str]:
 def _near(name: str, what: str, names: list[str]) -> str:
     from omnigraph.language.diagnostics import did_you_mean
 
-    known = f"There are {', '.join(names)}." if names else f"There are no {what} yet; see docs/reference/settings.md."
+    none = f"There are no {what} yet. Add one below `{what}:` in config.yaml."
+    known = f"There are {', '.join(names)}." if names else none
     return did_you_mean(name, names) or known

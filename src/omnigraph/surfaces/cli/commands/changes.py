@@ -47,7 +47,7 @@ def poll(
     uri: str | None,
     as_json: bool,
 ) -> None:
-    """Show what was committed since, and the cursor to go on from.
+    """Show what was committed since a cursor, and the cursor to continue from.
 
     Keep the cursor and give it to the next poll: nothing is missed and nothing comes twice. `caught_up: false` means that there
     is more already.
@@ -100,7 +100,7 @@ def baseline(
     uri: str | None,
     as_json: bool,
 ) -> None:
-    """Write everything there is at one commit, and the cursor that stands right behind it.
+    """Write all entities at one commit, and print the cursor right after it.
 
     The file appears under its name when it is complete and safe on the disk, and only then is the cursor printed.
     """

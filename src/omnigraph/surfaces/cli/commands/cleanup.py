@@ -26,7 +26,7 @@ from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, c
 @click.option("--confirm", "confirmed", is_flag=True, help="Do it. Without, only what would go is shown.")
 @json_option("what goes")
 def command(uri: str | None, keep: int | None, older_than: str | None, confirmed: bool, as_json: bool) -> None:
-    """Give back the space of old commits.
+    """Remove old commits and free their space.
 
     A commit goes if neither --keep nor --older-than keeps it. Newest and tagged commits, and where branches began, always stay.
 

@@ -18,7 +18,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Group, connect, uri_
 
 @click.group(cls=Group)
 def command() -> None:
-    """Look at commits and what they changed."""
+    """Show commits and what they changed."""
 
 
 @command.command("list", capability=Capability.DATA, usable=READS)
@@ -76,7 +76,7 @@ def changes(
     uri: str | None,
     as_json: bool,
 ) -> None:
-    """Show what a commit changed, against its first parent. All pages are followed unless --page-token asks for one."""
+    """Show what a commit changed, against its first parent. Follows all pages, unless --page-token names one."""
     with connect(uri) as graph:
         block = graph.run(CommitChanges(graph.ref, id, page_token, limit, kinds, types, ops))
         if page_token is not None and as_json:

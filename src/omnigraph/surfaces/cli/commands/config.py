@@ -18,13 +18,13 @@ from omnigraph.surfaces.cli.settings import ENVIRONMENT, KEYS, Settings
 
 @click.group(cls=Group)
 def command() -> None:
-    """Look at and change config.yaml: defaults, profiles, aliases."""
+    """Show and change config.yaml: defaults, profiles, aliases."""
 
 
 @command.command(capability=Capability.LOCAL)
 @json_option("the settings")
 def show(as_json: bool) -> None:
-    """Show where the settings stand, what they are, and which variables of the environment count."""
+    """Show the settings, the file they are in, and the environment variables in effect."""
     settings = here().settings
     set_here = [name for name in ENVIRONMENT if name in os.environ]
     environment = {name: "***" if name.endswith(("KEY", "KEY_ID", "TOKEN")) else os.environ[name] for name in set_here}
@@ -67,7 +67,7 @@ def set_(key: str, value: str, as_json: bool) -> None:
 @click.argument("key")
 @json_option("the key")
 def unset(key: str, as_json: bool) -> None:
-    """Forget a key."""
+    """Remove a key."""
     settings = here().settings
     if settings.get(key) is None:
         raise NotFound(f"`{key}` is not set in {settings.path}")

@@ -26,7 +26,7 @@ def command(
     analyze: bool,
     as_json: bool,
 ) -> None:
-    """Show how a query is answered: its steps, and about how many rows each gives."""
+    """Show the plan of a query: its steps, and the estimated rows of each."""
     source = the_query(name, query_path, query_text)
     given = parameters(params, params_file)
     branch, snapshot = target(branch, snapshot)

@@ -26,7 +26,7 @@ _FORMATTERS = {".pg": format_schema, ".gq": format_queries}
 @click.option("--lang", type=click.Choice(["pg", "gq"]), help="Language of stdin, when FILE is `-`.")
 @click.option("--json", "as_json", is_flag=True, help="Print which files changed as JSON.")
 def command(paths: tuple[str, ...], only_check: bool, show_diff: bool, lang: str | None, as_json: bool) -> int:
-    """Lay out .pg and .gq files the standard way, in place.
+    """Format .pg and .gq files in place.
 
     Comments stay where they are and the meaning never changes. A folder stands for every .pg and .gq file below it; `-` reads
     stdin and writes stdout. A file that cannot be parsed is reported and left alone; the others are still done.

@@ -18,7 +18,7 @@ from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, c
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to work on.")
 @json_option("what was done")
 def command(uri: str | None, branch: str, as_json: bool) -> None:
-    """Pack small pieces and complete every declared index.
+    """Compact small fragments and complete every declared index.
 
     It changes no answer and may run beside writers. Ctrl-C keeps what is done: each type is a commit of its own.
     """

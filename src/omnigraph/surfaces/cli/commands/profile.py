@@ -16,13 +16,13 @@ from omnigraph.surfaces.cli.settings import FORMATS, Settings
 
 @click.group(cls=Group)
 def command() -> None:
-    """Look at the profiles of config.yaml."""
+    """Show the profiles of config.yaml."""
 
 
 @command.command("list", capability=Capability.LOCAL)
 @json_option("the profiles")
 def list_(as_json: bool) -> None:
-    """List the profiles and the graphs they stand for."""
+    """List the profiles and the graphs they name."""
     settings = here().settings
     items = [_item(settings, name) for name in settings.profiles]
     if as_json:
@@ -40,7 +40,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name", required=False, metavar="[NAME]")
 @json_option("the profile")
 def show(name: str | None, as_json: bool) -> None:
-    """Show a profile, or what is meant without one."""
+    """Show a profile, or the settings that hold without one."""
     settings = here().settings
     chosen = name or os.environ.get("OMNIGRAPH_PROFILE") or None
     target = settings.store if chosen is None else settings.profile_store(chosen)

@@ -26,7 +26,7 @@ def command(
     as_json: bool,
     out: str | None,
 ) -> None:
-    """Ask a graph.
+    """Run a query.
 
     \b
     omnigraph query --store people.omni -e 'query q() { match { $p: Person } return { $p.name } }'

@@ -30,7 +30,7 @@ def command(
     uri: str | None,
     as_json: bool,
 ) -> int:
-    """Undo what a commit did, by a new commit.
+    """Undo what a commit did, with a new commit.
 
     What happened to the same entities since comes up as conflicts: `ours` is the branch as it is, `theirs` the state
     before COMMIT.

@@ -46,7 +46,7 @@ def command() -> None:
 @click.option("--picture", is_flag=True, help="Draw the types and how they connect.")
 @json_option("source, hash and accepted form")
 def show(uri: str | None, branch: str | None, picture: bool, as_json: bool) -> None:
-    """Show the schema of a graph or a file: as text, as a picture, or as JSON."""
+    """Show the schema of a graph or a file: as text, as a diagram, or as JSON."""
     if picture and as_json:
         raise UsageError("--picture and --json do not go together")
     if _is_file(uri):

@@ -15,7 +15,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to look at.")
 @json_option("the snapshot")
 def command(uri: str | None, branch: str, as_json: bool) -> None:
-    """Show what stands where at the newest commit of a branch."""
+    """Show where each type is stored at the newest commit of a branch."""
     with connect(uri) as graph:
         data = graph.run(Snapshot(graph.ref, branch)).to_dict()
     if as_json:

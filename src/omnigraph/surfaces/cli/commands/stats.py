@@ -15,7 +15,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 @target_options
 @json_option("the numbers")
 def command(uri: str | None, branch: str | None, snapshot: str | None, as_json: bool) -> None:
-    """Count what there is, type by type, show what is indexed and how far, and what failed in the background."""
+    """Show counts, type by type, what is indexed and how far, and what failed in the background."""
     branch, snapshot = target(branch, snapshot)
     with connect(uri) as graph:
         found = graph.run(Stats(graph.ref, branch, snapshot))

@@ -22,7 +22,7 @@ QUIET = frozenset({"quiet"})
 
 @click.group(cls=Group)
 def command() -> None:
-    """Name commits. What has a name is never cleaned up."""
+    """Create, list and delete names of commits. A commit with a name is never cleaned up."""
 
 
 @command.command(capability=Capability.DATA, usable=WRITES, also=QUIET)
@@ -63,7 +63,7 @@ def list_(uri: str | None, as_json: bool) -> None:
 @uri_option
 @json_option("what was forgotten")
 def delete(name: str, uri: str | None, as_json: bool) -> None:
-    """Forget a name. The commit may be cleaned up afterwards."""
+    """Delete a name. The commit may be cleaned up afterwards."""
     where = address(uri)
     echo_write("tag delete", where)
     with connect_to(where, read_only=False) as graph, one_step("omnigraph tag list"):

@@ -17,7 +17,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, co
 @click.option("--content", is_flag=True, help="Read everything: checksums, ids, ends of edges, constraints, indexes.")
 @json_option("what was found")
 def command(uri: str | None, deep: bool, content: bool, as_json: bool) -> int:
-    """Check that everything a graph refers to is there. Reads only; exits with 1 if something is wrong."""
+    """Check the stored graph for damage. Reads only; exits with 1 if something is wrong."""
     where = address(uri)
     from omnigraph.surfaces.progress import working
 
