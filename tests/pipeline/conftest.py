@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from omnigraph import spark as ogs
 
-ROOT = Path(__file__).parent.parent.parent
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -20,12 +20,9 @@ def spark() -> Iterator[SparkSession]:
     if SparkSession.getActiveSession() is not None:
         made = ogs.session()
     else:
-        config = {
-            "spark.sql.shuffle.partitions": "2",  # of 200, 198 would be empty
-            "spark.python.daemon.module": "tests.pipeline.daemon",
-        }
-        with pytest.MonkeyPatch.context() as here:  # where Spark looks for that module
-            here.setenv("PYTHONPATH", f"{ROOT / 'src'}:{ROOT}:{os.environ.get('PYTHONPATH', '')}")
+        with pytest.MonkeyPatch.context() as here:  # where its workers look for modules
+            here.setenv("PYTHONPATH", f"{HERE / 'preloaded'}:{ROOT / 'src'}", prepend=":")
+            config = {"spark.sql.shuffle.partitions": "2"}  # of 200, 198 would be empty
             made = ogs.session(master="local[2]", quick=True, config=config)
     yield made
     made.stop()
