@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
@@ -16,6 +17,9 @@ from omnigraph.storage.graph_store import MAIN, Snapshot
 
 _KEPT: Final = 16
 
+_FRESH: Final = 60.0
+"""Seconds after which a commit of the past is looked up again: it may be laid out anew, and the old layout reclaimed."""
+
 
 class Views:
     """Views by branch, commit or tag. Safe from any thread."""
@@ -25,8 +29,8 @@ class Views:
         self._store = workspace.store
         self._catalog_of = catalog_of
         self._views: OrderedDict[str, View] = OrderedDict()
-        """By layout; and those of the past by the commit that was asked for."""
-        self._past: OrderedDict[str, View] = OrderedDict()
+        """By layout; and those of the past by the commit that was asked for, and since when."""
+        self._past: OrderedDict[str, tuple[View, float]] = OrderedDict()
         self._catalogs: dict[str, Catalog] = {}
         self._lock = Lock()
 
@@ -37,8 +41,8 @@ class Views:
                 raise UsageError("give a branch or a commit, not both")
             with self._lock:
                 known = self._past.get(at)
-            if known is not None:
-                return known
+            if known is not None and time.monotonic() - known[1] < _FRESH:
+                return known[0]
             snapshot = self._store.snapshot_at(at)
         else:
             snapshot = self._store.snapshot(MAIN if branch is None else branch)
@@ -49,10 +53,11 @@ class Views:
         with self._lock:
             found = self._views.setdefault(snapshot.layout, made)
             if at is not None and reads_like_id(at):
-                self._past[at] = found
-            for views in (self._views, self._past):
-                while len(views) > _KEPT:
-                    views.popitem(last=False)
+                self._past[at] = (found, time.monotonic())
+            while len(self._views) > _KEPT:
+                self._views.popitem(last=False)
+            while len(self._past) > _KEPT:
+                self._past.popitem(last=False)
         return found
 
     def catalog(self, snapshot: Snapshot) -> Catalog:
