@@ -590,9 +590,8 @@ class Graph:
         """
         from omnigraph.storage.reclaiming.reclaim import reclaim
 
-        self._view()  # a graph that is gone has nothing to give back
-        self._views.forget()  # commits that stay are then read in the layouts that stay
         age = duration(older_than) if isinstance(older_than, str) else older_than
+        self._views.afresh()
         return reclaim(self._store, keep=keep, older_than=age, dry_run=dry_run, actor=actor)
 
 

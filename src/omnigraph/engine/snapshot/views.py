@@ -67,6 +67,11 @@ class Views:
             catalog = self._catalogs[snapshot.schema] = self._catalog_of(self._store.schema(snapshot))
         return catalog
 
+    def afresh(self) -> View:
+        """The newest state, and whatever is read next is looked up again: cleanup may take layouts that were in use."""
+        self.forget()
+        return self.view()  # a graph that is gone says so
+
     def forget(self) -> None:
         """Let go of every view."""
         with self._lock:
