@@ -19,9 +19,9 @@ import omnigraph as og
 from omnigraph.engine.arrays.plain_values import spelt, spelt_column
 from omnigraph.engine.load.read.files import csv_batches
 from omnigraph.engine.load.read.frames import typed_rows
-from omnigraph.engine.load.read.lines import Chunk, chunks
+from omnigraph.engine.load.read.lines import LineBlock, line_blocks
 from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.parse import parse_chunk
+from omnigraph.engine.load.read.parse import parse_block
 from omnigraph.engine.load.read.sources import Input, arrow_batches, inputs_of
 from omnigraph.engine.load.read.tasks import read_records
 from omnigraph.engine.load.read.types import Parsed, Types
@@ -79,18 +79,18 @@ def test_json_lines(types: Types, type_: str, rounds: bool) -> None:
     cases = [c for c in CASES if is_json(c.value)]
     lines = "".join(json.dumps({"type": type_, "data": {"k": str(n), "v": c.value}}) + "\n" for n, c in enumerate(cases))
     chosen = lossy(types) if rounds else types
-    (chunk,) = chunks(io.BytesIO(lines.encode()), None)
+    (block,) = line_blocks(io.BytesIO(lines.encode()), None)
     expected = [wanted(c, type_, rounds=rounds) for c in cases]
-    check(outcome(parse_chunk(chunk, chosen)), expected, [c.name for c in cases])
+    check(outcome(parse_block(block, chosen)), expected, [c.name for c in cases])
     for number, case in enumerate(cases):  # alone: the way that is taken for whole columns
         line = lines.splitlines(keepends=True)[number].encode()
-        alone = parse_chunk(_only(line), chosen)
+        alone = parse_block(_only(line), chosen)
         check(outcome(alone), [expected[number]], [case.name])
 
 
-def _only(line: bytes) -> Chunk:
-    (chunk,) = chunks(io.BytesIO(line), None)
-    return chunk
+def _only(line: bytes) -> LineBlock:
+    (block,) = line_blocks(io.BytesIO(line), None)
+    return block
 
 
 @pytest.mark.parametrize("rounds", [False, True], ids=["exact", "round"])

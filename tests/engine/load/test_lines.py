@@ -19,7 +19,7 @@ from omnigraph.catalog.keys import entity_id
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.load.read.exact import NotARecord, decode_line, plain_array
 from omnigraph.engine.load.read.identity import fresh_ids, ids_from_keys
-from omnigraph.engine.load.read.lines import chunks
+from omnigraph.engine.load.read.lines import line_blocks
 from omnigraph.language import Source
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.ids import UlidSource
@@ -28,21 +28,21 @@ CATALOG = offline_catalog(Source(EVERYTHING, "s.pg"))
 
 
 @given(st.lists(st.text("ab\r", max_size=6), max_size=12), st.integers(1, 9), st.booleans())
-def test_chunks_hold_every_line_once(lines: list[str], size: int, ends: bool) -> None:
+def test_blocks_hold_every_line_once(lines: list[str], size: int, ends: bool) -> None:
     text = "\n".join(lines) + ("\n" if ends and lines else "")
-    found = list(chunks(io.BytesIO(text.encode()), "f", size=size, limit=1000))
+    found = list(line_blocks(io.BytesIO(text.encode()), "f", size=size, limit=1000))
     joined = "".join(c.data.decode() for c in found)
     assert joined == (text if not text or text.endswith("\n") else text + "\n")
     first = 1
-    for chunk in found:
-        assert chunk.first_line == first
-        assert chunk.data.endswith(b"\n")
-        first += chunk.line_count
+    for block in found:
+        assert block.first_line == first
+        assert block.data.endswith(b"\n")
+        first += block.line_count
 
 
 def test_lines_that_are_too_long_are_left_out_and_named() -> None:
     text = b"a\n" + b"b" * 30 + b"\nc\n" + b"d" * 40
-    found = list(chunks(io.BytesIO(text), "f", size=8, limit=20))
+    found = list(line_blocks(io.BytesIO(text), "f", size=8, limit=20))
     assert b"".join(c.data for c in found) == b"a\n\nc\n\n"
     assert [n for c in found for n in c.too_long] == [2, 4]
 

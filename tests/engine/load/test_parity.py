@@ -15,7 +15,7 @@ from tests.engine.load.loading import EVERYTHING
 
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.load.read import parse
-from omnigraph.engine.load.read.lines import Chunk
+from omnigraph.engine.load.read.lines import LineBlock
 from omnigraph.engine.load.read.types import Parsed, Types
 from omnigraph.language import Source
 
@@ -176,10 +176,10 @@ def comparable(parsed: Parsed) -> object:
 
 
 def both_ways(data: bytes) -> None:
-    chunk = Chunk("f", 5, data if data.endswith(b"\n") or not data else data + b"\n")
-    fast = parse.parse_chunk(chunk, TYPES)
+    block = LineBlock("f", 5, data if data.endswith(b"\n") or not data else data + b"\n")
+    fast = parse.parse_block(block, TYPES)
     with patch.object(parse, "fast_rows", lambda *_, **__: None):
-        exact = parse.parse_chunk(chunk, TYPES)
+        exact = parse.parse_block(block, TYPES)
     assert comparable(fast) == comparable(exact)
 
 

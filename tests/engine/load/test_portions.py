@@ -27,7 +27,7 @@ from omnigraph.engine.load.check.questions import ask_here, bucket_of
 from omnigraph.engine.load.read import chunks as portions
 from omnigraph.engine.load.read.chunks import Cut, Lines, Portion, Work, cuts_of, read_portion
 from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.load.read.lines import Split, chunks
+from omnigraph.engine.load.read.lines import Split, line_blocks
 from omnigraph.engine.load.read.sources import inputs_of
 from omnigraph.engine.load.run import request
 from omnigraph.engine.load.run.chunked import Checks, by_suspects, in_memory, run_portioned
@@ -250,8 +250,8 @@ def test_parquet_is_cut_by_row_groups(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_lines_are_counted_across_chunks_of_a_split(tmp_path: Path) -> None:
     data = b"".join(b'{"type": "Plain", "data": {"note": "%d"}}\n' % n for n in range(3000))
     middle = len(data) // 2
-    first = sum(c.line_count for c in chunks(Split(io.BytesIO(data), 0, middle), "f", size=100))
-    second = sum(c.line_count for c in chunks(Split(io.BytesIO(data), middle, len(data)), "f", size=100))
+    first = sum(c.line_count for c in line_blocks(Split(io.BytesIO(data), 0, middle), "f", size=100))
+    second = sum(c.line_count for c in line_blocks(Split(io.BytesIO(data), middle, len(data)), "f", size=100))
     assert first + second == 3000
 
 

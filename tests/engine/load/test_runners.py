@@ -52,11 +52,11 @@ def test_results_keep_the_order_of_tasks() -> None:
 
 
 @pytest.mark.parametrize("size", [64, 1000])
-def test_small_chunks_and_many_workers_give_the_same_graph(tmp_path: Path, size: int) -> None:
+def test_small_blocks_and_many_workers_give_the_same_graph(tmp_path: Path, size: int) -> None:
     path = written(tmp_path / "a.jsonl", [{"type": "Plain", "data": {"id": f"p{n % 90:02}", "note": str(n)}} for n in range(100)])
     g = graph(tmp_path, EVERYTHING)
-    cut = lambda stream, name: lines.chunks(stream, name, size=size)  # noqa: E731
-    with patch.object(tasks, "chunks", cut):
+    cut = lambda stream, name: lines.line_blocks(stream, name, size=size)  # noqa: E731
+    with patch.object(tasks, "line_blocks", cut):
         view = g._view()
         runner.run(g._workspace, view, Request(inputs_of(path, view.catalog).inputs, "main", Mode.MERGE, workers=4))
     found = g.query("query q() { match { $p: Plain } return { $p.note as note } }").rows

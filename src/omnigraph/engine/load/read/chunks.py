@@ -32,9 +32,9 @@ from omnigraph.engine.load.read.collected import Mode, Places
 from omnigraph.engine.load.read.content import Text
 from omnigraph.engine.load.read.files import parquet_batches
 from omnigraph.engine.load.read.identity import with_ids
-from omnigraph.engine.load.read.lines import Split, chunks
+from omnigraph.engine.load.read.lines import Split, line_blocks
 from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.parse import parse_chunk
+from omnigraph.engine.load.read.parse import parse_block
 from omnigraph.engine.load.read.references import settled
 from omnigraph.engine.load.read.sources import Input
 from omnigraph.engine.load.read.tasks import UNREADABLE, Task, column_tasks, tasks_of, unreadable
@@ -230,8 +230,8 @@ def _tasks(cut: Cut, types: Types) -> Iterator[Task]:
         else:
             with input_.opened() as stream:
                 mine = Split(stream, cut.start, cut.end)
-                for chunk in chunks(mine if cut.start else Text(mine), input_.name):
-                    yield lambda chunk=chunk: parse_chunk(chunk, types)  # type: ignore[misc]
+                for chunk in line_blocks(mine if cut.start else Text(mine), input_.name):
+                    yield lambda chunk=chunk: parse_block(chunk, types)  # type: ignore[misc]
     except UNREADABLE as error:
         told = unreadable(input_, error)
         yield lambda: Parsed(violations=told)

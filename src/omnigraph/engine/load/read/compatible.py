@@ -13,7 +13,7 @@ from itertools import count
 
 from omnigraph.catalog.catalog import EntityType, Property
 from omnigraph.engine.load.read.digits import integer, real
-from omnigraph.engine.load.read.lines import CHUNK_BYTES, ByteSource
+from omnigraph.engine.load.read.lines import BLOCK_BYTES, ByteSource
 from omnigraph.model.conversions import Misfit, digits, nearest
 from omnigraph.model.given import Spelt
 from omnigraph.model.limits import MAX_LINE_BYTES
@@ -57,7 +57,7 @@ def records(source: ByteSource, decoder: json.JSONDecoder | None = None) -> Iter
             return
         if len(text) - at > MAX_LINE_BYTES:
             raise BrokenStream(number, f"a record is longer than {MAX_LINE_BYTES >> 20} MiB")
-        block = source.read(CHUNK_BYTES)
+        block = source.read(BLOCK_BYTES)
         try:
             text, at, ended = text[at:] + utf8.decode(block, final=not block), 0, not block
         except UnicodeDecodeError as error:

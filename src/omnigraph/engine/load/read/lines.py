@@ -1,7 +1,7 @@
-"""Bytes into chunks of whole lines.
+"""Bytes into blocks of whole lines.
 
-A chunk knows its file and the number of its first line, so that whoever parses it can say where something is wrong without
-having seen the rest of the file. A line that is longer than the limit is not kept: the chunk says which one it was.
+A block knows its file and the number of its first line, so that whoever parses it can say where something is wrong without
+having seen the rest of the file. A line that is longer than the limit is not kept: the block says which one it was.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import IO, Final, Protocol
 
 from omnigraph.model.limits import MAX_LINE_BYTES
 
-CHUNK_BYTES = 4 << 20
+BLOCK_BYTES = 4 << 20
 """How much is read, and parsed, at a time."""
 
 
@@ -29,7 +29,7 @@ class ByteSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class LineBlock:
     """Some lines of a file."""
 
     file: str | None
@@ -46,39 +46,41 @@ class Chunk:
         return self.data.count(b"\n")
 
 
-def chunks(source: ByteSource, file: str | None, *, size: int = CHUNK_BYTES, limit: int = MAX_LINE_BYTES) -> Iterator[Chunk]:
-    """The lines of a source, in chunks of about a size."""
+def line_blocks(
+    source: ByteSource, file: str | None, *, size: int = BLOCK_BYTES, limit: int = MAX_LINE_BYTES
+) -> Iterator[LineBlock]:
+    """The lines of a source, in blocks of about a size."""
     pending: list[bytes] = []
     held, line, done, skipping = 0, 1, 0, False
     too_long: list[int] = []
 
-    def flush(upto: bytes) -> Chunk:
+    def flush(upto: bytes) -> LineBlock:
         nonlocal held, line, pending
         data = b"".join([*pending, upto])
-        chunk = Chunk(file, line, data, done, tuple(too_long))
-        line += chunk.line_count
+        block = LineBlock(file, line, data, done, tuple(too_long))
+        line += block.line_count
         pending, held = [], 0
         too_long.clear()
-        return chunk
+        return block
 
-    while block := source.read(size):
-        done += len(block)
+    while taken := source.read(size):
+        done += len(taken)
         if skipping:
-            end = block.find(b"\n")
+            end = taken.find(b"\n")
             if end < 0:
                 continue
-            block, skipping = block[end:], False
-        end = block.rfind(b"\n") + 1
+            taken, skipping = taken[end:], False
+        end = taken.rfind(b"\n") + 1
         if end:
-            head, tail = block[:end], block[end:]
+            head, tail = taken[:end], taken[end:]
             if held + head.find(b"\n") > limit:
                 too_long.append(line)
                 head, pending = head[head.find(b"\n") :], []
             yield flush(head)
             pending, held = ([tail], len(tail)) if tail else ([], 0)
         else:
-            pending.append(block)
-            held += len(block)
+            pending.append(taken)
+            held += len(taken)
             if held > limit:
                 too_long.append(line)
                 pending, held, skipping = [], 0, True
@@ -108,13 +110,13 @@ class Split:
             self._skip_line()
 
     def _skip_line(self) -> None:
-        while block := self._stream.read(_SKIPPED):
-            found = block.find(b"\n")
+        while taken := self._stream.read(_SKIPPED):
+            found = taken.find(b"\n")
             if found >= 0:
                 self._at += found + 1
                 self._stream.seek(self._at)
                 return
-            self._at += len(block)
+            self._at += len(taken)
         self._over = True
 
     def read(self, size: int, /) -> bytes:
@@ -122,13 +124,13 @@ class Split:
         if self._over or (self._at >= self._end and self._ended):
             return b""
         wanted = min(size, self._end - self._at) if self._at < self._end else min(size, _SKIPPED)
-        block = self._stream.read(wanted)
+        taken = self._stream.read(wanted)
         if self._at >= self._end:  # the line that began before the end goes on
-            found = block.find(b"\n")
+            found = taken.find(b"\n")
             if found >= 0:
-                block, self._over = block[: found + 1], True
-        self._at += len(block)
-        self._ended = block[-1:] == b"\n"
-        if not block:
+                taken, self._over = taken[: found + 1], True
+        self._at += len(taken)
+        self._ended = taken[-1:] == b"\n"
+        if not taken:
             self._over = True
-        return block
+        return taken

@@ -1,4 +1,4 @@
-"""A chunk of strict NDJSON into typed rows: lines are sorted by type, each type is parsed at once, what is doubtful singly."""
+"""A block of strict NDJSON into typed rows: lines are sorted by type, each type is parsed at once, what is doubtful singly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.load.read.exact import Reader, check_rows, may_have_many_lists
 from omnigraph.engine.load.read.fast import fast_rows
-from omnigraph.engine.load.read.lines import Chunk
+from omnigraph.engine.load.read.lines import LineBlock
 from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.limits import MAX_LINE_BYTES, MAX_RECORD_LISTS
@@ -39,20 +39,20 @@ class _Peek(msgspec.Struct):
 _PEEK = msgspec.json.Decoder(_Peek)
 
 
-def parse_chunk(chunk: Chunk, types: Types) -> Parsed:
-    """Rows and violations of a chunk, each row checked by itself."""
-    lines = _Lines.of(chunk)
+def parse_block(block: LineBlock, types: Types) -> Parsed:
+    """Rows and violations of a block, each row checked by itself."""
+    lines = _Lines.of(block)
     by_type, rest = lines.sorted_by_type(types)
     found: dict[str, list[Rows]] = {}
-    exact = Reader(types, chunk.file)
-    for number in chunk.too_long:
+    exact = Reader(types, block.file)
+    for number in block.too_long:
         message = f"the line is longer than {MAX_LINE_BYTES >> 20} MiB"
-        exact.violations.append(Violation("limit", "", message, file=chunk.file, line=number))
+        exact.violations.append(Violation("limit", "", message, file=block.file, line=number))
     doubtful: list[Numbers] = [rest]
     for type_, chosen in by_type:
         parts: list[tuple[Numbers, pa.RecordBatch]] = []
         doubtful += _halved(type_, lines, chosen, types, parts)
-        found[label(type_)] = [Rows(type_, batch, chunk.file, lines.first + at) for at, batch in parts]
+        found[label(type_)] = [Rows(type_, batch, block.file, lines.first + at) for at, batch in parts]
     for at in np.sort(np.concatenate(doubtful)).tolist():
         line = lines.array[at].as_py().rstrip(b"\r\n")
         if line.strip(b" \t\r\n\v\f"):
@@ -62,7 +62,7 @@ def parse_chunk(chunk: Chunk, types: Types) -> Parsed:
         found.setdefault(label(rows.type), []).append(rows)
     joined = tuple(_joined(parts) for parts in found.values() if parts)
     wrong = (*singly.violations, *(v for rows in joined for v in check_rows(rows, types)))
-    return replace(singly, rows=joined, violations=wrong, lines=len(lines.array), bytes=chunk.bytes_read)
+    return replace(singly, rows=joined, violations=wrong, lines=len(lines.array), bytes=block.bytes_read)
 
 
 def _halved(
@@ -97,7 +97,7 @@ def _joined(parts: list[Rows]) -> Rows:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of a chunk, without copying them."""
+    """The lines of a block, without copying them."""
 
     first: int
     array: pa.BinaryArray
@@ -107,8 +107,8 @@ class _Lines:
     ascii_only: bool
 
     @classmethod
-    def of(cls, chunk: Chunk) -> _Lines:
-        data = chunk.data
+    def of(cls, block: LineBlock) -> _Lines:
+        data = block.data
         raw = np.frombuffer(data, np.uint8)
         starts = np.concatenate([[0], np.flatnonzero(raw == _LF) + 1]).astype(np.int32)
         count = len(starts) - 1
@@ -120,7 +120,7 @@ class _Lines:
         for at in np.flatnonzero(lengths > MAX_RECORD_LISTS).tolist():
             line: bytes = array[at].as_py()
             regular[at] &= not may_have_many_lists(line) and len(line) <= MAX_LINE_BYTES
-        return cls(chunk.first_line, array, np.flatnonzero(regular), np.flatnonzero(~regular), data.isascii())
+        return cls(block.first_line, array, np.flatnonzero(regular), np.flatnonzero(~regular), data.isascii())
 
     def take(self, chosen: Numbers) -> pa.BinaryArray:
         if len(chosen) and chosen[-1] - chosen[0] + 1 == len(chosen):

@@ -34,7 +34,7 @@ from omnigraph.engine.load.read.exact import NotARecord, decode
 from omnigraph.engine.load.read.files import UNREADABLE_TEXT, records_of, with_columns
 from omnigraph.engine.load.read.headers import ENDS
 from omnigraph.engine.load.read.kinds import is_list
-from omnigraph.engine.load.read.lines import Chunk, chunks
+from omnigraph.engine.load.read.lines import LineBlock, line_blocks
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import CELLS, Input
 from omnigraph.model.conversions import Door, Misfit, convert
@@ -73,11 +73,11 @@ def _row(batch: pa.RecordBatch) -> dict[str, object]:
     return row
 
 
-def lines_at(chunk: Chunk, wanted: Iterable[int]) -> dict[int, Record]:
-    """Some lines of a chunk, by their numbers."""
-    mine = {n for n in wanted if chunk.first_line <= n < chunk.first_line + chunk.line_count}
-    lines = chunk.data.split(b"\n") if mine else []
-    return {n: _of_text(lines[n - chunk.first_line].decode(errors="replace").rstrip("\r")) for n in mine}
+def lines_at(block: LineBlock, wanted: Iterable[int]) -> dict[int, Record]:
+    """Some lines of a block, by their numbers."""
+    mine = {n for n in wanted if block.first_line <= n < block.first_line + block.line_count}
+    lines = block.data.split(b"\n") if mine else []
+    return {n: _of_text(lines[n - block.first_line].decode(errors="replace").rstrip("\r")) for n in mine}
 
 
 def record_of(type_: EntityType, row: Mapping[Any, object]) -> Record:
@@ -131,8 +131,8 @@ def _of_text(text: str) -> Record:
 
 def _of_lines(input_: Input, wanted: set[int]) -> Iterator[tuple[int, Record]]:
     with input_.opened() as stream:
-        for chunk in chunks(Text(stream), input_.name):
-            yield from lines_at(chunk, wanted).items()
+        for block in line_blocks(Text(stream), input_.name):
+            yield from lines_at(block, wanted).items()
 
 
 def _of_cells(input_: Input, wanted: set[int]) -> Iterator[tuple[int, Record]]:

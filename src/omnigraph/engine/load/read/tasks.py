@@ -22,9 +22,9 @@ from omnigraph.engine.load.read.files import CELL_COUNT, batches_of
 from omnigraph.engine.load.read.frames import add_row, typed_rows
 from omnigraph.engine.load.read.headers import misfits
 from omnigraph.engine.load.read.layouts import usual
-from omnigraph.engine.load.read.lines import ByteSource, Chunk, chunks
+from omnigraph.engine.load.read.lines import ByteSource, LineBlock, line_blocks
 from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.parse import parse_chunk
+from omnigraph.engine.load.read.parse import parse_block
 from omnigraph.engine.load.read.quoting import QUOTING, Misquoted
 from omnigraph.engine.load.read.records import lines_at, plain, record_of, rows_at
 from omnigraph.engine.load.read.sources import CELLS, Input, arrow_batches
@@ -75,8 +75,8 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
                 if lenient:
                     yield from _lenient(text, types, input_.name)
                 else:
-                    for chunk in chunks(text, input_.name):
-                        yield partial(_read_lines if types.keeps and not input_.is_file else parse_chunk, chunk, types)
+                    for block in line_blocks(text, input_.name):
+                        yield partial(_read_lines if types.keeps and not input_.is_file else parse_block, block, types)
         case Format.RECORDS:
             for first, records in _groups(input_.content):
                 yield partial(read_records, list(enumerate(records, first)), types, None, lenient)
@@ -120,9 +120,9 @@ def _read_columns(type_: EntityType, batch: pa.RecordBatch, types: Types, file: 
     return replace(parsed, records=rows_at(type_, batch, first, _wrong_lines(parsed)))
 
 
-def _read_lines(chunk: Chunk, types: Types) -> Parsed:
-    parsed = parse_chunk(chunk, types)
-    return replace(parsed, records=lines_at(chunk, _wrong_lines(parsed)))
+def _read_lines(block: LineBlock, types: Types) -> Parsed:
+    parsed = parse_block(block, types)
+    return replace(parsed, records=lines_at(block, _wrong_lines(parsed)))
 
 
 def _wrong_lines(parsed: Parsed) -> set[int]:
