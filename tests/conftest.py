@@ -15,7 +15,7 @@ LONGEST = (
     "tests/engine/write/test_histories.py",
     "tests/test_packaging.py",
     "tests/test_examples.py",
-    "tests/engine/load/test_portions.py",
+    "tests/engine/load/test_chunks.py",
     "tests/engine/test_limits.py",
     "tests/pipeline/test_settings.py",
     "tests/pipeline/test_java.py",

@@ -117,7 +117,7 @@ def test_a_text_that_changed_is_embedded_again(graph: og.Graph) -> None:
 def test_what_was_embedded_before_a_failure_is_not_asked_again(
     graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embed_module, "PORTION", 2)
+    monkeypatch.setattr(embed_module, "CHUNK", 2)
     before = graph.commits()
     failing = Provider(fails_after=4)
     with pytest.raises(og.EmbeddingFailed, match=r"`mock`.*out of money"):
@@ -159,7 +159,7 @@ def _folder(path: Path) -> None:
 def test_a_damaged_vector_is_never_committed(
     damage: Callable[[Path], object], graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embed_module, "PORTION", 2)
+    monkeypatch.setattr(embed_module, "CHUNK", 2)
     with pytest.raises(og.EmbeddingFailed, match=r"`mock`.*out of money"):
         graph.embed(embedder=Provider(fails_after=4), pace=Pace(batch=2))
     kept = list((tmp_path / "g" / "__cache").rglob("embeddings-*/*"))

@@ -138,7 +138,7 @@ def test_what_is_too_large_is_refused_at_every_door(tmp_path: Path, monkeypatch:
 # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_portions_hold_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_hold_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     g = graph(tmp_path, SCHEMA)
     sizes = [0, 5, 90_000, 10, 70_000, 70_000, 3, 200_000, 1, 1]
     rows = [{"k": f"k{n}", "text": "x" * length, "words": ["w" * (length // 10)]} for n, length in enumerate(sizes)]
@@ -151,7 +151,7 @@ def test_portions_hold_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         }
     )
     whole = exported(g)
-    monkeypatch.setattr(lines, "PORTION_BYTES", 150_000)
+    monkeypatch.setattr(lines, "CHUNK_BYTES", 150_000)
     monkeypatch.setattr(parts, "FILE_BYTES", 150_000)
     monkeypatch.setattr(parts, "_BATCH_BYTES", 150_000)
     seen: list[int] = []

@@ -15,7 +15,7 @@ from tests.engine.load.loading import counts, exported, written
 
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.engine.load.read import chunks as portions
+from omnigraph.engine.load.read import chunks as chunks
 from omnigraph.model.limits import MAX_EXTERNAL_CELLS
 from omnigraph.pipeline.load import load, on
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(portions, "LEAST_CUT", 400)
+    monkeypatch.setattr(chunks, "LEAST_CUT", 400)
     folder = tmp_path / "images"
     folder.mkdir()
     for name in ("a", "b"):
@@ -82,7 +82,7 @@ def test_bytes_are_copied_in_or_references_kept(spark: SparkSession, tmp_path: P
 
 
 def test_limits_are_of_the_whole_load(spark: SparkSession, tmp_path: Path, images: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "LEAST_CUT", 200_000)
+    monkeypatch.setattr(chunks, "LEAST_CUT", 200_000)
     g = gallery(tmp_path, f"file://{images}")
     path = written(tmp_path / "p.jsonl", [photo(f"{n}", content=f"file://{images}/a") for n in range(MAX_EXTERNAL_CELLS + 1)])
     with pytest.raises(og.ResourceLimit) as found:
@@ -113,7 +113,7 @@ def test_objects_of_a_store_reached_by_options(spark: SparkSession, tmp_path: Pa
     g = og.init(tmp_path / "g", SCHEMA, storage_options=bucket.server.options, external_blobs=policy)
     with bucket.asked() as asked:
         g.load(written(tmp_path / "p.jsonl", [photo(f"{n}", content=uri) for n in range(64)]), engine="spark")
-    assert sorted(asked) == ["GET", "HEAD"], "one portion asks once"
+    assert sorted(asked) == ["GET", "HEAD"], "one chunk asks once"
     assert bytes_of(g, "63") == b"by an executor"
 
 

@@ -20,8 +20,8 @@ from tests.storage.s3 import BUCKET, server
 
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.engine.load.read import chunks as portions
-from omnigraph.engine.load.run import chunked as portioned
+from omnigraph.engine.load.read import chunks as chunks
+from omnigraph.engine.load.run import chunked as chunked
 from omnigraph.engine.load.run.progress import Progress, Stage
 from omnigraph.pipeline.load import load, on
 from omnigraph.pipeline.report import report
@@ -76,7 +76,7 @@ def last(g: og.Graph, branch: str = "main") -> Commit:
 
 @pytest.fixture
 def small_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "LEAST_CUT", 10_000)
+    monkeypatch.setattr(chunks, "LEAST_CUT", 10_000)
 
 
 @pytest.mark.usefixtures("small_cuts")
@@ -172,7 +172,7 @@ def test_frames_of_spark(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_object_stores(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "LEAST_CUT", 10_000)
+    monkeypatch.setattr(chunks, "LEAST_CUT", 10_000)
     with server() as s3:
         import boto3
 
@@ -291,7 +291,7 @@ def test_a_large_merge_marks_what_it_replaces_by_tasks(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same graph and the same commit as without; and when the table moves meanwhile, the ids are looked for again."""
-    monkeypatch.setattr(portioned, "MARKED_ABOVE", 1)
+    monkeypatch.setattr(chunked, "MARKED_ABOVE", 1)
     here, there = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
     for g in (here, there):
         for start in (0, 40, 80):

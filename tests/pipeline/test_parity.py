@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 from tests.engine.load.dirty import FORMS, Rows, broken, check_agreement, rows
 
-from omnigraph.engine.load.read import chunks as portions
+from omnigraph.engine.load.read import chunks as chunks
 from omnigraph.pipeline.load import on
 
 pytestmark = pytest.mark.slow
@@ -30,5 +30,5 @@ def test_spark_and_threads_agree(
     source = FORMS[form](folder, loaded, broken)
     frames = {name: spark.createDataFrame(table) for name, table in source.items()} if form == "frames" else source
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(portions, "LEAST_CUT", 200)
+        patched.setattr(chunks, "LEAST_CUT", 200)
         check_agreement(folder, before, source, frames, on(spark), mode)

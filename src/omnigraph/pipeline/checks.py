@@ -62,8 +62,8 @@ def _checks(
 
 def values_size(work: Work, parts: Sequence[Placed]) -> int:
     """About how much memory the values take that rules look at: new ones, and committed ones of the types they may refer to."""
-    new = sum(t.lines.count * len(work.types.kept[name]) for p in parts for name, t in p.portion.types.items())
-    there = {name for p in parts for name in p.portion.types}
+    new = sum(t.lines.count * len(work.types.kept[name]) for p in parts for name, t in p.chunk.types.items())
+    there = {name for p in parts for name in p.chunk.types}
     ends = {
         node for edge in work.types.catalog.edges.values() if f"edge {edge.name}" in there for node in (edge.source, edge.target)
     }

@@ -1,8 +1,8 @@
-"""A load by Spark: portions read side by side, one commit made by the driver.
+"""A load by Spark: chunks read side by side, one commit made by the driver.
 
     driver                                       executors
-    cut the inputs ───────────────────────────▶  parse, check rows, write data files     (`engine.load.portions`)
-    put portions together ◀───────────────────   descriptions of files, violations, lines
+    cut the inputs ───────────────────────────▶  parse, check rows, write data files     (`engine.load.read.chunks`)
+    put chunks together ◀───────────────────   descriptions of files, violations, lines
     set rules, next to what is committed
     one plan, one commit
 
@@ -30,11 +30,11 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.guard import CHECKS, door
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.load.read.chunks import Cut, Portion, Work, cuts_of, read_batches, read_portion
+from omnigraph.engine.load.read.chunks import Chunk, Cut, Work, cuts_of, read_batches, read_chunk
 from omnigraph.engine.load.read.headers import column_violations
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import Source
-from omnigraph.engine.load.run.chunked import run_portioned
+from omnigraph.engine.load.run.chunked import run_chunked
 from omnigraph.engine.load.run.progress import Report, Stage, Told
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
@@ -125,7 +125,7 @@ def run(
     def mark(work: Callable[[P], R], payloads: Sequence[P], /) -> list[R]:
         return run_tasks(spark, payloads, work)
 
-    return run_portioned(workspace, view, request, partial(_read, spark), checks_by(spark, checks), mark)
+    return run_chunked(workspace, view, request, partial(_read, spark), checks_by(spark, checks), mark)
 
 
 def _session_of(request: Request) -> SparkSession:
@@ -144,7 +144,7 @@ def _is_large(request: Request) -> bool:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(spark: SparkSession, work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:
+def _read(spark: SparkSession, work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
     """Files by tasks, frames of a cluster where they are, everything else here."""
     if not is_local(spark):
         _require_sight(spark, work, lease)
@@ -155,19 +155,19 @@ def _read(spark: SparkSession, work: Work, request: Request, told: Told, lease: 
     def watch(done: int, rows: int) -> None:
         told.tell(Stage.READ, rows, total * done // max(1, len(shared)), 0)
 
-    read = iter(run_tasks(spark, shared, partial(read_portion, work), amount=_rows, watch=watch))
-    found: list[tuple[Cut, Portion]] = []
+    read = iter(run_tasks(spark, shared, partial(read_chunk, work), amount=_rows, watch=watch))
+    found: list[tuple[Cut, Chunk]] = []
     for cut in cuts:
         if cut.input.format is Format.DISTRIBUTED:
             assert cut.input.type is not None
-            found += [(cut, portion) for portion in _frame_portions(cut.input.content, work, cut.input.type)]
+            found += [(cut, chunk) for chunk in _frame_chunks(cut.input.content, work, cut.input.type)]
         else:
-            found.append((cut, next(read) if cut.input.is_file else read_portion(work, cut)))
-    return [cut for cut, _ in found], [portion for _, portion in found]
+            found.append((cut, next(read) if cut.input.is_file else read_chunk(work, cut)))
+    return [cut for cut, _ in found], [chunk for _, chunk in found]
 
 
-def _rows(portion: Portion) -> int:
-    return portion.rows
+def _rows(chunk: Chunk) -> int:
+    return chunk.rows
 
 
 def _require_sight(spark: SparkSession, work: Work, lease: Held) -> None:
@@ -187,21 +187,21 @@ def _sees(uri: str, options: tuple[tuple[str, str], ...], path: str) -> bool:
         return False
 
 
-def _frame_portions(frame: DataFrame, work: Work, type_: EntityType) -> list[Portion]:
+def _frame_chunks(frame: DataFrame, work: Work, type_: EntityType) -> list[Chunk]:
     """Rows of a data frame, read where they are, in the order of its partitions."""
     if len(set(frame.columns)) < len(frame.columns):  # Spark cannot even name such columns
-        return [Portion(violations=column_violations(type_, frame.columns, None))]
+        return [Chunk(violations=column_violations(type_, frame.columns, None))]
     try:
-        rows = frame.mapInArrow(_FrameTask(work, type_), "partition int, portion binary").collect()
+        rows = frame.mapInArrow(_FrameTask(work, type_), "partition int, chunk binary").collect()
     except PySparkException as error:
         raise failure(error, "a task") from error
-    by_partition: dict[int, Portion] = {row[0]: pickle.loads(row[1]) for row in rows}
-    portions = [by_partition[number] for number in sorted(by_partition)]
+    by_partition: dict[int, Chunk] = {row[0]: pickle.loads(row[1]) for row in rows}
+    chunks = [by_partition[number] for number in sorted(by_partition)]
     told = set[Violation]()
-    for portion in portions:  # what is wrong with a column is told by every partition
-        portion.violations = [v for v in portion.violations if v.line is not None or v not in told]
-        told |= {v for v in portion.violations if v.line is None}
-    return portions
+    for chunk in chunks:  # what is wrong with a column is told by every partition
+        chunk.violations = [v for v in chunk.violations if v.line is not None or v not in told]
+        told |= {v for v in chunk.violations if v.line is None}
+    return chunks
 
 
 class _FrameTask:
@@ -211,9 +211,9 @@ class _FrameTask:
         self._work, self._type = work, type_
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        portion = read_batches(self._work, self._type, gathered(batches))
+        chunk = read_batches(self._work, self._type, gathered(batches))
         context = TaskContext.get()
         number = 0 if context is None else context.partitionId()
         yield pa.RecordBatch.from_arrays(
-            [pa.array([number], pa.int32()), pa.array([pickle.dumps(portion)], pa.binary())], ["partition", "portion"]
+            [pa.array([number], pa.int32()), pa.array([pickle.dumps(chunk)], pa.binary())], ["partition", "chunk"]
         )

@@ -26,11 +26,11 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.catalog.catalog import EntityType
-from omnigraph.engine.load.read.chunks import Cut, Portion, Work, read_batches
+from omnigraph.engine.load.read.chunks import Chunk, Cut, Work, read_batches
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import Input
-from omnigraph.engine.load.run.chunked import run_portioned
+from omnigraph.engine.load.run.chunked import run_chunked
 from omnigraph.engine.load.run.progress import Told
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.opening import open as open_graph
@@ -50,7 +50,7 @@ class Written(WriterCommitMessage):
     """What a task wrote."""
 
     partition: int
-    portion: Portion
+    chunk: Chunk
 
 
 @dataclass
@@ -71,9 +71,9 @@ class Writer(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Check and write the rows of a task."""
-        portion = read_batches(self.work, self.type, gathered(iterator))
+        chunk = read_batches(self.work, self.type, gathered(iterator))
         context = TaskContext.get()
-        return Written(0 if context is None else context.partitionId(), portion)
+        return Written(0 if context is None else context.partitionId(), chunk)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """One commit of what all tasks wrote."""
@@ -81,12 +81,12 @@ class Writer(DataSourceArrowWriter):
         input_ = Input(Format.DISTRIBUTED, None, None, self.type)
         request = Request([input_], self.branch, self.mode, actor=self.actor, message=self.message, allow_empty=self.allow_empty)
 
-        def read(work: Work, request: Request, told: Told, lease: Held) -> tuple[list[Cut], list[Portion]]:
-            return [Cut(input_)] * len(written), [m.portion for m in written]
+        def read(work: Work, request: Request, told: Told, lease: Held) -> tuple[list[Cut], list[Chunk]]:
+            return [Cut(input_)] * len(written), [m.chunk for m in written]
 
         graph = open_graph(self.uri, storage_options=self.storage)
         try:
-            run_portioned(parts_of(graph).workspace, parts_of(graph).view(at=self.base), request, read, lease=self.lease)
+            run_chunked(parts_of(graph).workspace, parts_of(graph).view(at=self.base), request, read, lease=self.lease)
         finally:
             parts_of(graph).store.give_back(self.lease)
 

@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.external.media import BASE, Crowd, Media, bytes_of, gallery, media, photo, uri_of, violations
 from tests.engine.load.loading import counts, exported, written
-from tests.engine.load.test_portions import InPortions
+from tests.engine.load.test_chunks import InChunks
 
 import omnigraph as og
-from omnigraph.engine.load.read import chunks as portions
+from omnigraph.engine.load.read import chunks as chunks
 from omnigraph.engine.load.read import tasks
 from omnigraph.model.blobs import MARK, reference
 from omnigraph.model.limits import MAX_EXTERNAL_BYTES, MAX_EXTERNAL_CELLS, MAX_EXTERNAL_PROBES, MAX_EXTERNAL_URI_BYTES
 from omnigraph.storage.files import external_objects
 from omnigraph.storage.files.external_objects import Outside
 
-ENGINES: list[Any] = ["local", InPortions(3)]
+ENGINES: list[Any] = ["local", InChunks(3)]
 MODES = ("merge", "append", "overwrite")
 
 
@@ -71,7 +71,7 @@ def given(form: str, folder: Path, rows: list[dict[str, Any]]) -> tuple[Any, dic
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("engine", ENGINES, ids=["local", "portions"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "chunks"])
 def test_every_form_is_denied_by_default_with_its_lines(tmp_path: Path, images: Path, form: str, engine: Any) -> None:
     if form == "compatible" and engine != "local":
         pytest.skip("records of the compatible dialect are read one after the other")
@@ -101,7 +101,7 @@ def test_every_form_is_copied_in_or_kept(tmp_path: Path, images: Path, form: str
         assert bytes_of(g, "b") == b"bbbbb"
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["local", "portions"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "chunks"])
 def test_all_that_is_refused_is_told_with_its_line(tmp_path: Path, images: Path, engine: Any) -> None:
     g = gallery(tmp_path, f"file://{images}", BASE)
     os.symlink("/etc/passwd", images / "link.png")
@@ -191,7 +191,7 @@ def test_an_empty_object_is_an_empty_blob(tmp_path: Path, images: Path, bucket: 
     assert (bytes_of(g, "x"), bytes_of(g, "x", "thumb")) == (b"", b"")
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["local", "portions"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "chunks"])
 @pytest.mark.parametrize("mode", MODES)
 def test_what_leads_nowhere_has_an_error_of_its_own(tmp_path: Path, images: Path, bucket: Media, engine: Any, mode: Any) -> None:
     g = gallery(tmp_path, f"file://{images}", BASE, "s3://no-such-bucket/x")
@@ -266,9 +266,9 @@ def test_no_more_than_a_few_objects_are_looked_for_at_a_time(
     assert crowd.most == MAX_EXTERNAL_PROBES
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["local", "portions"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "chunks"])
 def test_so_many_cells_and_no_more(tmp_path: Path, images: Path, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "LEAST_CUT", 100_000)
+    monkeypatch.setattr(chunks, "LEAST_CUT", 100_000)
     g, uri = gallery(tmp_path, f"file://{images}"), f"file://{images}/a.png"
     records = [photo(f"{n}", content=uri, thumb=uri) for n in range(MAX_EXTERNAL_CELLS // 2)]
     g.load(written(tmp_path / "fine.jsonl", records), mode="overwrite", engine=engine)
@@ -281,11 +281,11 @@ def test_so_many_cells_and_no_more(tmp_path: Path, images: Path, engine: Any, mo
     assert counts(g) == {"Photo": MAX_EXTERNAL_CELLS // 2}
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=["local", "portions"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "chunks"])
 def test_so_many_bytes_are_copied_in_and_no_more(
     tmp_path: Path, bucket: Media, engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portions, "LEAST_CUT", 60)
+    monkeypatch.setattr(chunks, "LEAST_CUT", 60)
     g, uri = gallery(tmp_path, BASE), bucket.put("large", bytes(MAX_EXTERNAL_BYTES // 2))
     fine = [photo("a", content=uri), photo("b", content=uri)]
     g.load(written(tmp_path / "fine.jsonl", fine), engine=engine)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from tests.engine.load.loading import EVERYTHING, counts, graph, refused
 
-from omnigraph.engine.load.read import chunks as portions
+from omnigraph.engine.load.read import chunks as chunks
 
 BOM = b"\xef\xbb\xbf"
 LINES = [b'{"type": "Plain", "data": {"id": "p%d", "note": "x"}}\n' % n for n in range(40)]
@@ -44,7 +44,7 @@ def test_however_a_file_is_cut(tmp_path: Path, size: int) -> None:
     """Only at the beginning of the file: a part of it that happens to begin with a mark is a line that is no JSON."""
     (tmp_path / "a.jsonl").write_bytes(BOM + b"".join(LINES))
     (tmp_path / "b.jsonl").write_bytes(b"".join(LINES[:20]) + BOM + b"".join(LINES[20:]))
-    with patch.object(portions, "LEAST_CUT", size):
+    with patch.object(chunks, "LEAST_CUT", size):
         g = graph(tmp_path, EVERYTHING)
         assert g.load(tmp_path / "a.jsonl", quarantine=tmp_path / "bad").quarantined == 0
         assert counts(g) == {"Plain": 40}

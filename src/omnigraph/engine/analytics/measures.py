@@ -147,7 +147,7 @@ def triangles(network: Network) -> Numbers:
     forward = adjacency.build(sources[ahead], targets[ahead], network.nodes)
     starts, ends = sources[ahead], targets[ahead]
     found = np.zeros(network.nodes, np.int64)
-    for begin, end in _portions(forward.degrees(ends)):
+    for begin, end in _chunks(forward.degrees(ends)):
         edge, third = forward.expand(ends[begin:end])
         first, second = starts[begin:end][edge], ends[begin:end][edge]
         closed = forward.connects(first, third.astype(np.int64))
@@ -156,12 +156,12 @@ def triangles(network: Network) -> Numbers:
     return found
 
 
-def _portions(sizes: Numbers) -> list[tuple[int, int]]:
+def _chunks(sizes: Numbers) -> list[tuple[int, int]]:
     """Consecutive items, as many at a time as have `_WEDGES` together; at least one."""
     if not len(sizes):
         return []
-    portion = np.cumsum(sizes) // _WEDGES
-    begins = np.concatenate([[0], np.flatnonzero(portion[1:] != portion[:-1]) + 1])
+    chunk = np.cumsum(sizes) // _WEDGES
+    begins = np.concatenate([[0], np.flatnonzero(chunk[1:] != chunk[:-1]) + 1])
     return list(zip(begins.tolist(), [*begins[1:].tolist(), len(sizes)], strict=True))
 
 

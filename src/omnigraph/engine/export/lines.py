@@ -4,7 +4,7 @@
     {"type":"Person","data":{"id":"Ada","age":36,"name":"Ada"}}
 
 Edges first, then nodes; types by name, entities by id. Dates and moments are ISO texts, blobs `base64:…` or the URI they refer to
-(`omnigraph.engine.arrays.plain_values`). Rows are read in portions of some megabytes: all that is in memory
+(`omnigraph.engine.arrays.plain_values`). Rows are read in chunks of some megabytes: all that is in memory
 of a type at once is its ids.
 """
 
@@ -31,10 +31,10 @@ from omnigraph.model.phrases import counted, one_line, short_id, size
 from omnigraph.storage.tables.rows import images, row_bytes, take
 from omnigraph.storage.tables.table import Table
 
-PORTION = 8_192
+CHUNK = 8_192
 """Entities that are read and written at a time…"""
 
-PORTION_BYTES = 32 << 20
+CHUNK_BYTES = 32 << 20
 """…and bytes, unless a single one has more."""
 
 
@@ -86,7 +86,7 @@ def export(
 
 def _written(view: View, sink: ByteSink, chosen: list[EntityType], progress: Callable[[int], None] | None) -> Exported:
     entities = size = 0
-    for count, data in portions(view, chosen):
+    for count, data in chunks(view, chosen):
         sink.write(data)
         entities, size = entities + count, size + len(data)
         if progress is not None:
@@ -106,8 +106,8 @@ def exported_types(catalog: Catalog, names: Iterable[str] | None = None) -> list
     return [t for group in (edges, nodes) for name, t in group.items() if name in wanted]
 
 
-def portions(view: View, types: Iterable[EntityType]) -> Iterator[tuple[int, bytes]]:
-    """Lines of some types, a portion at a time, with the number of entities in it."""
+def chunks(view: View, types: Iterable[EntityType]) -> Iterator[tuple[int, bytes]]:
+    """Lines of some types, a chunk at a time, with the number of entities in it."""
     for type_ in types:
         table = view.stored(type_).table
         for rows in _in_order(type_, table):
@@ -128,10 +128,10 @@ def _in_order(type_: EntityType, table: Table) -> Iterator[pa.Table]:
 
 
 def _cuts(sizes: Numbers) -> Iterator[tuple[int, int]]:
-    """Where portions begin and end."""
+    """Where chunks begin and end."""
     total, at = np.concatenate([[0], np.cumsum(sizes)]), 0
     while at < len(sizes):
-        end = int(np.searchsorted(total, total[at] + PORTION_BYTES, side="right")) - 1
-        end = min(max(end, at + 1), at + PORTION, len(sizes))
+        end = int(np.searchsorted(total, total[at] + CHUNK_BYTES, side="right")) - 1
+        end = min(max(end, at + 1), at + CHUNK, len(sizes))
         yield at, end
         at = end

@@ -128,7 +128,7 @@ def export_part(part: ExportPart) -> list[ExportedFile]:
     """Write the files of a part. A second attempt writes the same files under the same names."""
     folder = Place.at(part.target, dict(part.options))
     found = []
-    for number, rows in enumerate(_portions(part), part.number):
+    for number, rows in enumerate(_chunks(part), part.number):
         data = lines(part.type, rows) if part.format is ExportFormat.JSONL else _parquet(part, rows)
         name = f"{part.type.name}.{number:09}.{part.format.value}"
         folder.put(name, data)
@@ -136,7 +136,7 @@ def export_part(part: ExportPart) -> list[ExportedFile]:
     return found
 
 
-def _portions(part: ExportPart) -> Iterator[pa.Table]:
+def _chunks(part: ExportPart) -> Iterator[pa.Table]:
     table, columns = part.table.open(), columns_of(part.type).names
     sizes = row_bytes(table, columns, part.pieces)
     batches: list[pa.RecordBatch] = []

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.engine.export.lines import exported_types, portions
+from omnigraph.engine.export.lines import chunks, exported_types
 from omnigraph.engine.history.changes import Filter
 from omnigraph.engine.snapshot.view import View
 from omnigraph.model.phrases import one_line, short_id
@@ -35,8 +35,8 @@ class Baseline:
         return one_line(f"Baseline of {self.branch} at commit {short_id(self.commit)}")
 
     def portions(self) -> Iterator[tuple[int, bytes]]:
-        """Every entity as an export writes it, as lines of JSON, a portion at a time, with the number of entities in it."""
-        return portions(self._view, [t for t in exported_types(self._view.catalog) if self._filter.wants(t)])
+        """Every entity as an export writes it, as lines of JSON, a chunk at a time, with the number of entities in it."""
+        return chunks(self._view, [t for t in exported_types(self._view.catalog) if self._filter.wants(t)])
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The same, decoded."""

@@ -4,7 +4,7 @@
                          └──────── data files, written as they come ────┘
 
 Every stage is a function of values: a chunk and the types go in, Arrow batches and violations come out. The local runner calls
-them from threads (`runner`); other runners (`runners`) call them from other processes, in portions.
+them from threads (`runner`); other runners (`runners`) call them from other processes, in chunks.
 
     sources    what was given: which files, frames or records
     naming     what the name of a file says: its format, the type of its rows
@@ -17,7 +17,7 @@ them from threads (`runner`); other runners (`runners`) call them from other pro
     frames     columns of files and data frames into typed rows
     identity   ids: from keys, given, or fresh
     collected  what the set rules need of all rows, and which rows stand for the same entity
-    portions   inputs cut into parts that any process can read, and how what comes of them is put together
+    chunks   inputs cut into parts that any process can read, and how what comes of them is put together
     quarantine which rows are left out; `records` has them whole, `aside` writes them down
     conclude   set rules, the verdict, the commit: the same for every runner
 """

@@ -47,7 +47,7 @@ PART_ROWS: Final = 65_536
 PART_IDS: Final = 4_096
 """Entities whose text has changed that one part takes."""
 
-PORTION: Final = 1_024
+CHUNK: Final = 1_024
 """Texts after which vectors are kept."""
 
 EMBED_THREADS: Final = 4
@@ -322,7 +322,7 @@ def _with_vectors(batch: pa.RecordBatch, prop: Property, cache: EmbedCache, pace
     assert prop.type.dimension is not None
     texts = batch.column(prop.embed.source)
     there = pc.fill_null(pc.not_equal(pc.binary_length(texts), 0), False)
-    vectors = cache.embed(paced, texts.filter(there).to_pylist(), PORTION)
+    vectors = cache.embed(paced, texts.filter(there).to_pylist(), CHUNK)
     new = np.zeros((batch.num_rows, prop.type.dimension), np.float32)
     mask = there.to_numpy(zero_copy_only=False)
     new[mask] = vectors

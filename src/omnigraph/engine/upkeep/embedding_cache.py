@@ -71,13 +71,13 @@ class EmbedCache:
         keys = [said[at : at + _DIGEST] for at in range(0, len(said), _DIGEST)]
         return dict(zip(keys, vectors.reshape(-1, self._dimension), strict=True))
 
-    def embed(self, paced: Paced, texts: Sequence[str], portion: int) -> Vectors:
+    def embed(self, paced: Paced, texts: Sequence[str], chunk: int) -> Vectors:
         """One vector per text: kept ones as they are, others from the provider, each text once, and kept from then on."""
         digests = [_digest(text) for text in texts]
         missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in self._known}
         wanted = list(missing.items())
-        for at in range(0, len(wanted), portion):
-            part = wanted[at : at + portion]
+        for at in range(0, len(wanted), chunk):
+            part = wanted[at : at + chunk]
             vectors = paced.embed([text for _, text in part], self._dimension)
             self._keep([digest for digest, _ in part], vectors)
         found = np.empty((len(texts), self._dimension), np.float32)

@@ -1,6 +1,6 @@
 """One property of many entities, given by id: what computed values (measures, embeddings) are written with.
 
-Only rows whose value differs are written again, as whole rows, a portion at a time: in memory are the ids and the new values,
+Only rows whose value differs are written again, as whole rows, a chunk at a time: in memory are the ids and the new values,
 never the rows. What comes of it is a `Delta` like any other; each row was checked by itself.
 
     fill(view, Person, "rank", table(id=["Ada", "Bob"], value=[0.6, 0.4]))      None if both have these ranks already

@@ -313,12 +313,12 @@ def staged_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, decla
     by_label = {label(t): t for t in work.types.every()}
     order: dict[str, None] = {label(t): None for t in declared}
     for part in parts:
-        order |= dict.fromkeys(part.portion.types)
+        order |= dict.fromkeys(part.chunk.types)
     found = {}
     for name in order:
-        mine = [p for p in parts if name in p.portion.types]
-        of_type = [p.portion.types[name] for p in mine]
-        places = PackedPlaces([(p.input.name, p.before, p.portion.types[name].lines) for p in mine])
+        mine = [p for p in parts if name in p.chunk.types]
+        of_type = [p.chunk.types[name] for p in mine]
+        places = PackedPlaces([(p.input.name, p.before, p.chunk.types[name].lines) for p in mine])
         fresh = not any(t.given_ids for t in of_type)
         written = joined([t.written for t in of_type])
         table = seen(work.tables[name], written)

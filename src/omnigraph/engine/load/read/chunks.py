@@ -1,13 +1,13 @@
-"""A load cut into portions that any process can work on, and what comes of each.
+"""A load cut into chunks that any process can work on, and what comes of each.
 
-    inputs → cuts ──read_portion, anywhere, in any order──▶ portions → the change of each type
+    inputs → cuts ──read_chunk, anywhere, in any order──▶ chunks → the change of each type
 
 A cut names a range of a file: bytes of JSON lines, row groups of Parquet, or all of it. Whoever reads it parses, checks each row
 by itself and writes the rows to data files that nothing refers to yet; what it gives back is small: descriptions of the files,
 violations, and the lines the rows came from, packed. It may be done twice: only one of the results is used.
 
 Nobody knows at which line of its file a cut begins, so lines are counted from the beginning of the cut. The one who has all
-portions adds up what came before (`line_starts`). What the set rules look at is read back from the data files, column by column.
+chunks adds up what came before (`line_starts`). What the set rules look at is read back from the data files, column by column.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Work:
-    """What everybody who reads portions of a load must know."""
+    """What everybody who reads chunks of a load must know."""
 
     types: Types
     place: Place
@@ -116,7 +116,7 @@ class Lines:
 
 @dataclass
 class OfType:
-    """Rows of one type in a portion."""
+    """Rows of one type in a chunk."""
 
     written: WrittenRows = NO_ROWS
     lines: Lines = field(default_factory=lambda: Lines.of([]))
@@ -131,7 +131,7 @@ class OfType:
 
 
 @dataclass
-class Portion:
+class Chunk:
     """What came of a cut. Lines are counted from its beginning, unless `absolute`."""
 
     types: dict[str, OfType] = field(default_factory=dict)
@@ -195,24 +195,24 @@ def _row_groups(input_: Input, size: int) -> Iterator[Cut]:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_portion(work: Work, cut: Cut) -> Portion:
+def read_chunk(work: Work, cut: Cut) -> Chunk:
     """Read a cut: rows in data files, violations, lines."""
-    return _portion(work, _tasks(cut, work.types), cut)
+    return _chunk(work, _tasks(cut, work.types), cut)
 
 
-def read_batches(work: Work, type_: EntityType, batches: Iterable[pa.RecordBatch]) -> Portion:
+def read_batches(work: Work, type_: EntityType, batches: Iterable[pa.RecordBatch]) -> Chunk:
     """Read rows of a type that somebody else brings."""
     cut = Cut(Input(Format.ARROW, None, None, type_))
-    return _portion(work, column_tasks(cut.input, work.types, batches), cut)
+    return _chunk(work, column_tasks(cut.input, work.types, batches), cut)
 
 
-def _portion(work: Work, tasks: Iterator[Task], cut: Cut) -> Portion:
+def _chunk(work: Work, tasks: Iterator[Task], cut: Cut) -> Chunk:
     taking = _Taking(work)
     gc.disable()  # rows are in Arrow: there are no cycles to look for, and looking costs as much as parsing
     try:
         for task in tasks:
             taking.take(task())
-        return taking.portion(cut)
+        return taking.chunk(cut)
     finally:
         taking.abandon()
         gc.enable()
@@ -244,7 +244,7 @@ class _Taking:
         self._work = work
         self._settling = Settling(work.types.external)
         self._ids = UlidSource()
-        self._found = Portion()
+        self._found = Chunk()
         self._lines: dict[str, list[Numbers]] = {}
         self._left_out: dict[str, list[tuple[Numbers, pa.RecordBatch]]] = {}
         self._unnamed: dict[str, list[Mask]] = {}
@@ -282,7 +282,7 @@ class _Taking:
                 writer = self._writers[name] = Writer(self._work.tables[name].open(), schema)
             writer.put(batch)
 
-    def portion(self, cut: Cut) -> Portion:
+    def chunk(self, cut: Cut) -> Chunk:
         found = self._found
         for name, of_type in found.types.items():
             writer = self._writers.pop(name, None)
@@ -318,30 +318,30 @@ def _incomplete(batch: pa.RecordBatch, schema: pa.Schema) -> Mask | None:
 
 @dataclass(frozen=True)
 class Placed:
-    """A portion, and where it stands: its input, and how many lines of that come before it."""
+    """A chunk, and where it stands: its input, and how many lines of that come before it."""
 
     input: Input
-    portion: Portion
+    chunk: Chunk
     before: int
 
     def violations(self) -> list[Violation]:
         """With their lines in the input."""
-        found = self.portion.violations
+        found = self.chunk.violations
         return [v if v.line is None else replace(v, line=v.line + self.before) for v in found] if self.before else found
 
     def records(self) -> dict[int, object]:
         """By their lines in the input."""
-        return {line + self.before: record for line, record in self.portion.records.items()}
+        return {line + self.before: record for line, record in self.chunk.records.items()}
 
 
-def placed(cuts: Sequence[Cut], portions: Sequence[Portion]) -> list[Placed]:
-    """Portions in the order of cuts, each with what comes before it."""
+def placed(cuts: Sequence[Cut], chunks: Sequence[Chunk]) -> list[Placed]:
+    """Chunks in the order of cuts, each with what comes before it."""
     found, before, last = list[Placed](), 0, None
-    for cut, portion in zip(cuts, portions, strict=True):
+    for cut, chunk in zip(cuts, chunks, strict=True):
         if cut.input is not last:
             before, last = 0, cut.input
-        found.append(Placed(cut.input, portion, 0 if portion.absolute else before))
-        before += portion.lines
+        found.append(Placed(cut.input, chunk, 0 if chunk.absolute else before))
+        before += chunk.lines
     return found
 
 
@@ -375,13 +375,13 @@ def deltas_of(work: Work, view: View, parts: Sequence[Placed], mode: Mode, decla
     by_label = {label(t): t for t in work.types.every()}
     order: dict[str, Any] = {label(t): None for t in declared}
     for part in parts:
-        order |= dict.fromkeys(part.portion.types)
-    return [_delta(work, view, by_label[name], [p for p in parts if name in p.portion.types], mode) for name in order]
+        order |= dict.fromkeys(part.chunk.types)
+    return [_delta(work, view, by_label[name], [p for p in parts if name in p.chunk.types], mode) for name in order]
 
 
 def _delta(work: Work, view: View, type_: EntityType, parts: Sequence[Placed], mode: Mode) -> Delta:
     name = label(type_)
-    of_type = [p.portion.types[name] for p in parts]
+    of_type = [p.chunk.types[name] for p in parts]
     written = joined([t.written for t in of_type])
     fresh = not any(t.given_ids for t in of_type)
     kept = work.types.kept[name]
@@ -391,7 +391,7 @@ def _delta(work: Work, view: View, type_: EntityType, parts: Sequence[Placed], m
     rows = _with_left_out(columns_of_written(view.stored(type_).table, state, written, read), of_type)
     if len(read) < len(kept):
         rows = rows.add_column(0, "id", pa.nulls(rows.num_rows, pa.string()))
-    places = PackedPlaces([(p.input.name, p.before, p.portion.types[name].lines) for p in parts])
+    places = PackedPlaces([(p.input.name, p.before, p.chunk.types[name].lines) for p in parts])
     return Delta(
         type_,
         rows,
@@ -422,7 +422,7 @@ def _with_left_out(rows: pa.Table, parts: Sequence[OfType]) -> pa.Table:
 def seen_rows(parts: Sequence[Placed], name: str) -> Mask:
     """Which rows of a type are in data files."""
     found = [np.empty(0, np.bool_)]
-    for of_type in (p.portion.types[name] for p in parts if name in p.portion.types):
+    for of_type in (p.chunk.types[name] for p in parts if name in p.chunk.types):
         there = np.ones(of_type.lines.count, np.bool_)
         there[of_type.left_out] = False
         found.append(there)
@@ -432,7 +432,7 @@ def seen_rows(parts: Sequence[Placed], name: str) -> Mask:
 def unnamed_rows(parts: Sequence[Placed], name: str) -> Mask:
     """Which rows of a type came without an id."""
     found = [np.empty(0, np.bool_)]
-    for of_type in (p.portion.types[name] for p in parts if name in p.portion.types):
+    for of_type in (p.chunk.types[name] for p in parts if name in p.chunk.types):
         bits = np.frombuffer(of_type.unnamed, np.uint8)
         found.append(np.unpackbits(bits, count=of_type.lines.count).astype(np.bool_))
     return np.concatenate(found)

@@ -1,8 +1,8 @@
-"""A load whose portions are read by somebody else: what is to be read before, and what is concluded after.
+"""A load whose chunks are read by somebody else: what is to be read before, and what is concluded after.
 
-    request → cuts → (read by whoever there is) → portions → the change of each type → set rules → one commit
+    request → cuts → (read by whoever there is) → chunks → the change of each type → set rules → one commit
 
-The order of portions is the order of the inputs, whoever read them and whenever; so which of two rows with one id is the later
+The order of chunks is the order of the inputs, whoever read them and whenever; so which of two rows with one id is the later
 one, and which violation comes first, does not depend on who reads.
 """
 
@@ -18,7 +18,7 @@ from omnigraph.engine.blobs.settling import Use
 from omnigraph.engine.load.check.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.check.precheck import require_columns
 from omnigraph.engine.load.check.questions import Ask
-from omnigraph.engine.load.read.chunks import Cut, Placed, Portion, Work, deltas_of, placed
+from omnigraph.engine.load.read.chunks import Chunk, Cut, Placed, Work, deltas_of, placed
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.types import label
 from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, require_entities, validate, without_repeats
@@ -44,9 +44,9 @@ MARKED_ABOVE: Final = 50_000
 
 
 class Reader(Protocol):
-    """Somebody who reads a load in portions."""
+    """Somebody who reads a load in chunks."""
 
-    def __call__(self, work: Work, request: Request, told: Told, lease: Held, /) -> tuple[Sequence[Cut], Sequence[Portion]]:
+    def __call__(self, work: Work, request: Request, told: Told, lease: Held, /) -> tuple[Sequence[Cut], Sequence[Chunk]]:
         """Every part of the inputs, in their order, and what came of each."""
         ...
 
@@ -60,7 +60,7 @@ class Checked:
 
 
 class Checks(Protocol):
-    """Somebody who puts portions together and asks the rules about sets of rows."""
+    """Somebody who puts chunks together and asks the rules about sets of rows."""
 
     def __call__(self, work: Work, view: View, request: Request, parts: Sequence[Placed], reading: Reading, /) -> Checked:
         """The change, and how the set rules are asked: now, and again if the branch moves. Repeated ids are settled."""
@@ -99,7 +99,7 @@ def by_suspects(ask: Ask) -> Checks:
     return checks
 
 
-def run_portioned(
+def run_chunked(
     workspace: Workspace,
     view: View,
     request: Request,
@@ -123,7 +123,7 @@ def run_portioned(
         work = Work.of(workspace.store.place, view, request.external, lossy=request.lossy, keeps=request.quarantine is not None)
         told.tell(Stage.READ, 0, 0, 0, now=True)
         parts = placed(*read(work, request, told, held))
-        sum((p.portion.external for p in parts), Use()).require()
+        sum((p.chunk.external for p in parts), Use()).require()
         reading = _together(parts)
         if len(reading.violations) > MAX_VIOLATIONS:
             refuse_all(reading.violations[:MAX_VIOLATIONS], request.inputs)
@@ -176,9 +176,9 @@ def _declared(request: Request) -> list[EntityType]:
 
 
 def _together(parts: Sequence[Placed]) -> Reading:
-    found = Reading(rows=sum(p.portion.rows for p in parts), bytes=sum(p.portion.bytes for p in parts))
+    found = Reading(rows=sum(p.chunk.rows for p in parts), bytes=sum(p.chunk.bytes for p in parts))
     for part in parts:
         found.add(part.violations())
-        found.doubtful |= part.portion.doubtful
-        found.broken |= part.portion.broken
+        found.doubtful |= part.chunk.doubtful
+        found.broken |= part.chunk.broken
     return found

@@ -22,14 +22,14 @@ from functools import partial
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.blobs.settling import Settling
 from omnigraph.engine.load.check.precheck import require_columns
-from omnigraph.engine.load.read.chunks import Cut, Portion, Work, cuts_of, read_portion
+from omnigraph.engine.load.read.chunks import Chunk, Cut, Work, cuts_of, read_chunk
 from omnigraph.engine.load.read.collected import Collected, follow
 from omnigraph.engine.load.read.identity import with_ids
 from omnigraph.engine.load.read.references import settled
 from omnigraph.engine.load.read.tasks import Task, tasks_of
 from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.load.read.writers import Writer
-from omnigraph.engine.load.run.chunked import run_portioned
+from omnigraph.engine.load.run.chunked import run_chunked
 from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, validate, without_repeats
 from omnigraph.engine.load.run.progress import Stage, Told
 from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
@@ -54,7 +54,7 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
     """Load everything as one commit on top of a view, or raise all that is wrong with it."""
     workspace.store.require_writable()
     if request.quarantine is not None:
-        return run_portioned(workspace, view, request, _in_portions)
+        return run_chunked(workspace, view, request, _in_chunks)
     require_columns(request.inputs)
     sizes = [i.size for i in request.inputs]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -72,16 +72,16 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
         return publish(workspace, view, request, changes, loading.reading, told)
 
 
-def _in_portions(work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:
+def _in_chunks(work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
     """Rows that may have to be taken apart again are read as by any other runner, in threads of this process."""
     cuts = cuts_of(request.inputs, request.workers)
-    portions, rows, bytes_ = list[Portion](), 0, 0
+    chunks, rows, bytes_ = list[Chunk](), 0, 0
     with ThreadPoolExecutor(request.workers, thread_name_prefix="omnigraph-load") as pool:
-        for portion in pool.map(partial(read_portion, work), cuts):
-            portions.append(portion)
-            rows, bytes_ = rows + portion.rows, bytes_ + portion.bytes
+        for chunk in pool.map(partial(read_chunk, work), cuts):
+            chunks.append(chunk)
+            rows, bytes_ = rows + chunk.rows, bytes_ + chunk.bytes
             told.tell(Stage.READ, rows, bytes_, 0)
-    return cuts, portions
+    return cuts, chunks
 
 
 def in_order(tasks: Iterable[Task], workers: int) -> Iterator[Parsed]:

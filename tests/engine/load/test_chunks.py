@@ -1,4 +1,4 @@
-"""A load in portions gives what a load in one go gives, however it is cut and in whatever order the parts are read."""
+"""A load in chunks gives what a load in one go gives, however it is cut and in whatever order the parts are read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.engine.load.loading import EVERYTHING, comparable, graph, said, witho
 
 import omnigraph as og
 from omnigraph.engine.load.check.questions import ask_here, bucket_of
-from omnigraph.engine.load.read import chunks as portions
-from omnigraph.engine.load.read.chunks import Cut, Lines, Portion, Work, cuts_of, read_portion
+from omnigraph.engine.load.read import chunks
+from omnigraph.engine.load.read.chunks import Chunk, Cut, Lines, Work, cuts_of, read_chunk
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.lines import Split, line_blocks
 from omnigraph.engine.load.read.sources import inputs_of
 from omnigraph.engine.load.run import request
-from omnigraph.engine.load.run.chunked import Checks, by_suspects, in_memory, run_portioned
+from omnigraph.engine.load.run.chunked import Checks, by_suspects, in_memory, run_chunked
 from omnigraph.engine.load.run.progress import Told
 from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.run.result import LoadResult
@@ -65,25 +65,25 @@ def test_packed_lines_are_unpacked(parts: list[list[int]]) -> None:
     assert Lines.of([np.arange(5, 2000)]).steps is None
 
 
-class InPortions:
+class InChunks:
     """A runner that reads cuts in any order, some of them twice, with everything pickled on the way."""
 
     def __init__(self, parallel: int, seed: int = 1, checks: Checks = in_memory) -> None:
         self._parallel, self._random, self._checks = parallel, random.Random(seed), checks
 
     def __call__(self, workspace: Workspace, view: View, asked: Request) -> LoadResult:
-        return run_portioned(workspace, view, asked, self.read, self._checks)
+        return run_chunked(workspace, view, asked, self.read, self._checks)
 
-    def read(self, work: Work, asked: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Portion]]:
+    def read(self, work: Work, asked: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
         cuts = cuts_of(asked.inputs, self._parallel)
         order = [*range(len(cuts)), *self._random.sample(range(len(cuts)), len(cuts) // 3)]
         self._random.shuffle(order)
-        found: dict[int, Portion] = {}
+        found: dict[int, Chunk] = {}
         for number in order:
             sent = pickle.dumps((work, cuts[number])) if cuts[number].input.is_file else None
             there = (work, cuts[number]) if sent is None else pickle.loads(sent)
             if number not in found or sent is not None:
-                found[number] = pickle.loads(pickle.dumps(read_portion(*there)))
+                found[number] = pickle.loads(pickle.dumps(read_chunk(*there)))
         return cuts, [found[number] for number in range(len(cuts))]
 
 
@@ -125,7 +125,7 @@ record = st.one_of(
     mode=st.sampled_from(["merge", "append", "overwrite"]),
     size=st.integers(1, 300),
 )
-def test_portions_and_threads_agree(
+def test_chunks_and_threads_agree(
     tmp_path_factory: pytest.TempPathFactory, empty: Path, before: list[object], files: list[list[object]], mode: str, size: int
 ) -> None:
     folder = tmp_path_factory.mktemp("agree")
@@ -134,8 +134,8 @@ def test_portions_and_threads_agree(
     other = copied(folder / "one", folder / "other")
     paths = [written(folder / f"{n}.jsonl", records) for n, records in enumerate(files)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(portions, "LEAST_CUT", size)
-        there = said(other, paths, InPortions(10**9), mode=mode)
+        patched.setattr(chunks, "LEAST_CUT", size)
+        there = said(other, paths, InChunks(10**9), mode=mode)
     assert there == said(one, paths, "local", mode=mode)
     assert comparable(one) == comparable(other)
 
@@ -144,15 +144,15 @@ def test_portions_and_threads_agree(
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=10, deadline=None)
 @given(before=rows, loaded=rows, broken=broken, mode=st.sampled_from(["merge", "append", "overwrite"]))
-def test_portions_and_threads_agree_on_every_form(
+def test_chunks_and_threads_agree_on_every_form(
     tmp_path_factory: pytest.TempPathFactory, form: str, before: Rows, loaded: Rows, broken: list[str], mode: str
 ) -> None:
     """Also on what is left out and written down beside."""
     folder = tmp_path_factory.mktemp("forms")
     source = FORMS[form](folder, loaded, broken)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(portions, "LEAST_CUT", 100)
-        check_agreement(folder, before, source, source, InPortions(10**9), mode)
+        patched.setattr(chunks, "LEAST_CUT", 100)
+        check_agreement(folder, before, source, source, InChunks(10**9), mode)
 
 
 RELATED = """
@@ -222,7 +222,7 @@ def test_rules_asked_about_suspects_say_what_rules_asked_about_everything_say(
     other = copied(folder / "one", folder / "other")
     path = written(folder / "loaded.jsonl", loaded)
     asking = by_suspects(partial(ask_here, buckets=buckets))
-    there = said(other, path, InPortions(1, checks=asking), mode=mode)
+    there = said(other, path, InChunks(1, checks=asking), mode=mode)
     assert without_made_up(there) == without_made_up(said(one, path, "local", mode=mode))
     assert comparable(one) == comparable(other)
 
@@ -237,12 +237,12 @@ def test_equal_values_fall_into_equal_buckets(values: list[str], buckets: int, s
 
 
 def test_parquet_is_cut_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "LEAST_CUT", 1)
+    monkeypatch.setattr(chunks, "LEAST_CUT", 1)
     names = [f"t{n}" for n in range(40)]
     ages = [n if n != 33 else 1000 for n in range(40)]
     pq.write_table(pa.table({"name": names, "i32": ages}), tmp_path / "Thing.parquet", row_group_size=7)
     g = graph(tmp_path, EVERYTHING)
-    found = said(g, tmp_path / "Thing.parquet", InPortions(10**9))
+    found = said(g, tmp_path / "Thing.parquet", InChunks(10**9))
     assert [(line, rule) for rule, *_, line, _ in found] == [(34, "range")]
     assert found == said(g, tmp_path / "Thing.parquet", "local")
 
