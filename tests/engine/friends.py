@@ -26,13 +26,13 @@ def knows(*pairs: str) -> list[dict[str, object]]:
 
 
 def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each read of whole pieces was for."""
+    """How many rows each read of whole fragments was for."""
     read: list[int] = []
 
     def counting(table: Any, chosen: Any, columns: Any) -> pa.Table:
-        read.append(sum(piece.rows for piece in chosen))
-        return stored_rows.read_pieces(table, chosen, columns)
+        read.append(sum(fragment.rows for fragment in chosen))
+        return stored_rows.read_fragments(table, chosen, columns)
 
     for module in (nodes, edges, stored):
-        monkeypatch.setattr(module, "read_pieces", counting)
+        monkeypatch.setattr(module, "read_fragments", counting)
     return read

@@ -136,7 +136,7 @@ def test_only_new_rows_are_indexed(tmp_path: Path) -> None:
     )
 
 
-def test_small_pieces_and_deleted_rows_are_packed(tmp_path: Path) -> None:
+def test_small_fragments_and_deleted_rows_are_packed(tmp_path: Path) -> None:
     graph = make_graph(tmp_path, SCHEMA, {"Doc": docs(0, 20)})
     for n in range(5):
         add(graph, {"Doc": docs(20 + n, 1)})

@@ -215,7 +215,7 @@ def test_saved_state_of_a_reclaimed_commit_is_extended(tmp_path: Path, monkeypat
     add(graph, {"Knows": knows("fa")})
     old = graph._view().edges("Knows").stored
     location = Path(graph._store.place.uri) / old.location
-    current = {piece.deletions for piece in old.pieces}
+    current = {fragment.deletions for fragment in old.fragments}
     gone = [f for f in (location / "_deletions").iterdir() if f"_deletions/{f.name}" not in current]
     assert gone
     for file in gone:

@@ -19,7 +19,7 @@ from omnigraph.engine.search import text_column
 from omnigraph.engine.search.text_column import TextColumn, TextPin
 from omnigraph.engine.upkeep.reconcile import optimize
 from omnigraph.errors import ParameterError, QueryError
-from omnigraph.storage.tables.rows import read_pieces
+from omnigraph.storage.tables.rows import read_fragments
 from omnigraph.storage.tables.search import full_text
 
 SCHEMA = """
@@ -171,13 +171,13 @@ def test_of_a_new_commit_only_what_is_new_is_read(tmp_path: Path, monkeypatch: p
     graph = make_graph(tmp_path, SCHEMA, {"Doc": rows})
     first = text_pin(graph)
     read: list[int] = []
-    whole = read_pieces
+    whole = read_fragments
 
-    def counted(table: Any, pieces: Any, columns: Any) -> Any:
-        read.append(sum(piece.rows for piece in pieces))
-        return whole(table, pieces, columns)
+    def counted(table: Any, fragments: Any, columns: Any) -> Any:
+        read.append(sum(fragment.rows for fragment in fragments))
+        return whole(table, fragments, columns)
 
-    monkeypatch.setattr(text_column, "read_pieces", counted)
+    monkeypatch.setattr(text_column, "read_fragments", counted)
     upsert(graph, "Doc", [{**rows[4], "body": "lamp"}])
     second = text_pin(graph)
     assert read == [1]

@@ -37,7 +37,7 @@ CONDITIONS: list[tuple[str, Callable[[Row], bool]]] = [
 
 @pytest.fixture
 def graph(tmp_path: Path) -> og.Graph:
-    """Twelve people in several pieces, with an index to tempt whoever would use one."""
+    """Twelve people in several fragments, with an index to tempt whoever would use one."""
     g = og.init(tmp_path / "g", schema="node P { name: String @key  age: I32? @index  city: String? @index }", durability="os")
     for part in range(3):
         rows = [

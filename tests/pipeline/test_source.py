@@ -22,7 +22,7 @@ import omnigraph as og
 from omnigraph import spark as ogs
 from omnigraph.pipeline.source import OmniGraphSource, grouped
 from omnigraph.pipeline.types import spark_schema
-from omnigraph.storage.tables.rows import Piece
+from omnigraph.storage.tables.rows import Fragment
 
 pytestmark = pytest.mark.slow
 
@@ -137,9 +137,9 @@ def test_some_columns_in_several_tasks(spark: SparkSession, graph: og.Graph) -> 
 
 @pytest.mark.parametrize(("sizes", "least", "groups"), [([], None, []), ([5], 4, [(0,)]), ([1, 1, 1, 1], 2, [(0, 1), (2, 3)]),
                                                         ([0, 9, 1, 1, 1], 2, [(1,), (2, 3, 4)]), ([3] * 6, None, [tuple(range(6))])])  # fmt: skip
-def test_pieces_are_grouped_by_their_rows(sizes: list[int], least: int | None, groups: list[tuple[int, ...]]) -> None:
-    pieces = [Piece(number, (), None, rows, rows) for number, rows in enumerate(sizes)]
-    assert grouped(pieces, least) == groups
+def test_fragments_are_grouped_by_their_rows(sizes: list[int], least: int | None, groups: list[tuple[int, ...]]) -> None:
+    fragments = [Fragment(number, (), None, rows, rows) for number, rows in enumerate(sizes)]
+    assert grouped(fragments, least) == groups
 
 
 # ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,8 +15,8 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.lance_format.deletions import from_roaring
 from omnigraph.storage.tables.changes import Append, Delete, TableState, Upsert
-from omnigraph.storage.tables.differences import everything, graft, pieces_apart, read_parts, rows_apart, unlike
-from omnigraph.storage.tables.rows import deleted, offsets, pieces
+from omnigraph.storage.tables.differences import everything, fragments_apart, graft, read_parts, rows_apart, unlike
+from omnigraph.storage.tables.rows import deleted, fragments, offsets
 from omnigraph.storage.tables.table import Table, Tables
 
 COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())])
@@ -54,18 +54,18 @@ def test_deletion_files_say_what_a_scan_says(tables: Tables, count: int) -> None
     chosen = numbered(0, 100_000)[::step][:count]
     state = tables.apply(state, Delete(tuple(chosen))).state
     table = tables.open(state)
-    (piece,) = pieces(table)
-    assert (piece.deletions is None) == (count == 0)
+    (fragment,) = fragments(table)
+    assert (fragment.deletions is None) == (count == 0)
     scanned = table.dataset.scanner(columns=[], with_row_address=True, scan_in_order=True).to_table()["_rowaddr"].to_numpy()
-    assert np.array_equal(offsets(table, piece), scanned)
-    assert sorted([*deleted(table, piece).tolist(), *scanned.tolist()]) == list(range(100_000))
+    assert np.array_equal(offsets(table, fragment), scanned)
+    assert sorted([*deleted(table, fragment).tolist(), *scanned.tolist()]) == list(range(100_000))
 
 
 def test_a_run_of_marks_is_read_too(tables: Tables) -> None:
     state = appended(tables, tables.create("t", "nodes/1-1", COLUMNS), rows(*numbered(0, 100_000)))
     state = tables.apply(state, Delete(tuple(numbered(20_000, 90_000)))).state
     table = tables.open(state)
-    assert deleted(table, pieces(table)[0]).tolist() == list(range(20_000, 90_000))
+    assert deleted(table, fragments(table)[0]).tolist() == list(range(20_000, 90_000))
 
 
 def roaring(numbers: set[int], *, runs: bool) -> bytes:
@@ -119,10 +119,10 @@ def test_a_damaged_deletion_file_is_an_error(tables: Tables, tmp_path: Path) -> 
     state = appended(tables, tables.create("t", "nodes/1-1", COLUMNS), rows("a", "b", "c"))
     state = tables.apply(state, Delete(("b",))).state
     table = tables.open(state)
-    (piece,) = pieces(table)
-    (tmp_path / "g" / "nodes/1-1" / str(piece.deletions)).write_bytes(b"nonsense")
+    (fragment,) = fragments(table)
+    (tmp_path / "g" / "nodes/1-1" / str(fragment.deletions)).write_bytes(b"nonsense")
     with pytest.raises(StorageError, match="cannot be read"):
-        deleted(table, piece)
+        deleted(table, fragment)
     with pytest.raises(ValueError, match="Could not deserialize"):
         from_roaring(b"\x01\x02\x03\x04")
     whole = roaring({1, 5, 70_000, *range(100_000, 110_000)}, runs=False)
@@ -176,12 +176,12 @@ def test_a_graft_names_the_same_files(tables: Tables) -> None:
     grafted = tables.apply(target, Append(graft(tables.open(source), parts.came))).state
     table = tables.open(grafted)
     assert sorted(table.read(["id"])["id"].to_pylist()) == ["a", "b", "c", "x"]
-    assert {p.files for p in pieces(tables.open(source))} < {p.files for p in pieces(table)}
-    assert len({p.number for p in pieces(table)}) == 3
+    assert {p.files for p in fragments(tables.open(source))} < {p.files for p in fragments(table)}
+    assert len({p.number for p in fragments(table)}) == 3
     assert grafted.rows == 4
 
 
-def test_pieces_apart_are_told_by_number(tables: Tables) -> None:
+def test_fragments_apart_are_told_by_number(tables: Tables) -> None:
     start = appended(tables, tables.create("t", "nodes/1-1", COLUMNS), rows("a", "b"))
     later = appended(tables, tables.apply(start, Delete(("a",))).state, rows("c"))
-    assert pieces_apart(tables.open(start), tables.open(later)) == ((0, 1), (0,))
+    assert fragments_apart(tables.open(start), tables.open(later)) == ((0, 1), (0,))

@@ -530,7 +530,7 @@ class Graph:
     def optimize(
         self, branch: str = MAIN, *, progress: Callable[[TypeOutcome], None] | None = None, actor: str | None = None
     ) -> Optimized:
-        """Pack small pieces and complete every declared index. Safe beside writers, and never needed for an answer."""
+        """Pack small fragments and complete every declared index. Safe beside writers, and never needed for an answer."""
         self._store.require_writable()
         return later.reconcile.optimize(self._store, branch, self._view(branch).catalog, progress, actor=actor)
 

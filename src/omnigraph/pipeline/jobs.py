@@ -54,7 +54,7 @@ def optimize(
     actor: str | None = None,
     spark: SparkSession | None = None,
 ) -> Optimized:
-    """What `g.optimize` does, with groups of pieces rewritten and index segments built by tasks."""
+    """What `g.optimize` does, with groups of fragments rewritten and index segments built by tasks."""
     run = run_on(ready(spark))
     catalog = parts_of(graph).view(branch).catalog
     return optimized(parts_of(graph).store, branch, catalog, progress, types=types, actor=actor, run=run)

@@ -16,8 +16,8 @@
 **One commit.** Spark asks for the columns when a frame is made, and for rows whenever it is used. The commit is looked up once,
 with the columns: whatever is committed later, and however often the frame is used, it is the same rows.
 
-**One task per group of pieces.** A group is consecutive pieces of a table with about as many rows as other groups have. A task
-opens the table at its pin and reads its pieces; nothing else is asked of anybody.
+**One task per group of fragments.** A group is consecutive fragments of a table with about as many rows as other groups. A task
+opens the table at its pin and reads its fragments; nothing else is asked of anybody.
 
 **Filters** are Spark's. Spark 4.3 keeps what a filter left of a Python source with the source itself, not with the query: were a
 filter handed over here, every later query on the same frame, with another filter or none, would see the rows of the first. So the
@@ -69,7 +69,7 @@ from omnigraph.pipeline.session import as_active, is_connect, ready
 from omnigraph.pipeline.target import writer
 from omnigraph.pipeline.types import arrow_schema, check_writable, spark_schema, to_spark
 from omnigraph.storage.graph_store import MAIN
-from omnigraph.storage.tables.rows import Piece, pieces, scan_images
+from omnigraph.storage.tables.rows import Fragment, fragments, scan_images
 from omnigraph.storage.tables.work import PinnedTable
 
 FORMAT: Final = "omnigraph"
@@ -288,7 +288,7 @@ def _number(name: str, given: str) -> int:
     return int(given)
 
 
-class Pieces(InputPartition):
+class Fragments(InputPartition):
     """What one task reads."""
 
     def __init__(self, numbers: tuple[int, ...]) -> None:
@@ -304,28 +304,28 @@ class Reader(DataSourceReader):
     least: int | None
 
     def partitions(self) -> list[InputPartition]:
-        """One per group of pieces."""
-        return [Pieces(numbers) for numbers in grouped(pieces(self.pinned.table.open()), self.least)]
+        """One per group of fragments."""
+        return [Fragments(numbers) for numbers in grouped(fragments(self.pinned.table.open()), self.least)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a group."""
-        if not isinstance(partition, Pieces):  # Spark's own, for a type without rows
+        if not isinstance(partition, Fragments):  # Spark's own, for a type without rows
             return
         schema = arrow_schema(self.schema)
-        rows = scan_images(self.pinned.table.open(), self.schema.names, pieces=partition.value, batch_rows=BATCH_ROWS)
+        rows = scan_images(self.pinned.table.open(), self.schema.names, fragments=partition.value, batch_rows=BATCH_ROWS)
         for batch in rows:
             yield to_spark(self.pinned.type, batch, schema)
 
 
-def grouped(there: Iterable[Piece], least: int | None) -> list[tuple[int, ...]]:
-    """Numbers of pieces in groups of about equal size, in their order."""
-    filled = [piece for piece in there if piece.rows]
-    total = sum(piece.rows for piece in filled)
+def grouped(there: Iterable[Fragment], least: int | None) -> list[tuple[int, ...]]:
+    """Numbers of fragments in groups of about equal size, in their order."""
+    filled = [fragment for fragment in there if fragment.rows]
+    total = sum(fragment.rows for fragment in filled)
     wanted = max(1, -(-total // PARTITION_ROWS), least or 0)
     groups: dict[int, list[int]] = {}
     before = 0
-    for piece in filled:
-        middle = 2 * before + piece.rows
-        groups.setdefault(middle * wanted // (2 * total), []).append(piece.number)  # by where its middle falls
-        before += piece.rows
+    for fragment in filled:
+        middle = 2 * before + fragment.rows
+        groups.setdefault(middle * wanted // (2 * total), []).append(fragment.number)  # by where its middle falls
+        before += fragment.rows
     return [tuple(numbers) for numbers in groups.values()]

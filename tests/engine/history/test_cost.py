@@ -1,4 +1,4 @@
-"""What history costs, in rows, pieces, tables opened and requests: it follows the change, not the graph and not its past."""
+"""What history costs, in rows, fragments, tables opened and requests: it follows the change, not the graph and not its past."""
 
 from __future__ import annotations
 
@@ -74,18 +74,20 @@ def test_costs_do_not_follow_the_graph(tmp_path: Path) -> None:
 
 
 def test_a_compacted_table_is_not_read_again(tmp_path: Path) -> None:
-    """Compaction rewrites every piece; the lineage says that nothing changed."""
+    """Compaction rewrites every fragment; the lineage says that nothing changed."""
     graph = made(tmp_path, 20_000)
     first = graph._view().snapshot.commit
     graph.branches.create("work")
     work(graph, "work", "w", -1)
     upsert(graph, "Person", [{"name": f"p{n:06d}", "age": -5} for n in range(3_000, 6_000)])
     before = graph._view().snapshot.commit
-    pieces = graph._view().nodes("Person").stored.pieces
+    fragments = graph._view().nodes("Person").stored.fragments
     optimize(graph._store, "main", graph._view().catalog)
     work(graph, "main", "mm", -2)
     fresh = og.open(graph._store.place.uri)
-    assert not {p.files for p in pieces} & {p.files for p in fresh._view().nodes("Person").stored.pieces}, "all was rewritten"
+    assert not {p.files for p in fragments} & {p.files for p in fresh._view().nodes("Person").stored.fragments}, (
+        "all was rewritten"
+    )
     assert spent(fresh, lambda: fresh.diff(before, "main"))[0] <= 40
     assert len(fresh.diff(before, "main")) == 10
     forwards = spent(fresh, lambda: fresh.diff("work", "main"))[0]

@@ -17,7 +17,7 @@ from omnigraph.engine.upkeep.reconcile import optimize
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.plan import PublishPlan
 from omnigraph.storage.reclaiming.reclaim import reclaim
-from omnigraph.storage.tables.rows import pieces
+from omnigraph.storage.tables.rows import fragments
 
 
 @pytest.fixture
@@ -467,7 +467,9 @@ def test_many_new_rows_are_grafted(graph: og.Graph) -> None:
     merged = graph.merge("work")
     assert merged.outcome == "merged"
     assert len(names(graph, "Person")) == 3_004
-    ours, theirs = ({p.files for p in pieces(view.nodes("Person").stored.table)} for view in (graph._view(), graph._view("work")))
+    ours, theirs = (
+        {p.files for p in fragments(view.nodes("Person").stored.table)} for view in (graph._view(), graph._view("work"))
+    )
     assert len(ours & theirs) == 2, "the rows stand in the files the branch wrote"
     assert merged.commit is not None
     on_work = graph.commits("work", limit=1)[0].id

@@ -20,7 +20,7 @@ PEOPLE = 60
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graph whose ids are indexed: marks are all over one piece."""
+    """A graph whose ids are indexed: marks are all over one fragment."""
     folder = tmp_path_factory.mktemp("slim")
     graph = people(folder, {"Person": [{"name": f"p{n:02d}", "age": n} for n in range(PEOPLE)], "Company": [{"name": "Acme"}]})
     add(graph, {"Knows": [{"id": f"e{n:02d}", "src": f"p{n:02d}", "dst": f"p{(n * 7 + 1) % PEOPLE:02d}"} for n in range(PEOPLE)]})

@@ -1,13 +1,13 @@
 """Limits of one query: time, memory and the wish to stop.
 
-    check(what)             between pieces of work: is time up, did somebody ask to stop?
+    check(what)             between batches of work: is time up, did somebody ask to stop?
     hold(bytes, what)       before something is made that goes again: is there room for it beside what is kept?
     keep(bytes, what)       before something is made that stays until the end
     rows(columns, most)     how many rows are made at once, so that neither limit is overstepped by much
     aside(work, rows, what) a long step in one piece, a sort for instance: the clock is looked at meanwhile
 
 Whoever would exceed the budget is named in the error. Memory means what the query makes: columns and adjacency that an open graph
-keeps between queries have a budget of their own (`memory`). A query without limits works in larger pieces and is not slowed.
+keeps between queries have a budget of their own (`memory`). A query without limits works in larger batches and is not slowed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from omnigraph.errors import QueryCancelled, ResourceLimit
 
 T = TypeVar("T")
 
-PIECE_ROWS: Final = 1 << 16
+BATCH_ROWS: Final = 1 << 16
 """Rows that are worked on at once in a query that has limits: some milliseconds."""
 
 _FEWEST_ROWS = 1 << 9
 _FEWEST_ROWS_IN_MEMORY = 8
 _SHARE = 16
-"""One piece of work takes no more than one in so many bytes of the memory: several operators have one in hand. In a query of many
+"""One batch of work takes no more than one in so many bytes of the memory: several operators have one in hand. In a query of many
 operators, each of which has one in hand, it is less: all of them together have half of the memory."""
 
 _LONG_ROWS = 1 << 18
@@ -57,7 +57,7 @@ class Budget:
         self.peak = 0
 
     def divide(self, operators: int) -> None:
-        """So many operators have a piece of work in hand at once."""
+        """So many operators have a batch of work in hand at once."""
         self._share = max(self._share, 2 * operators)
 
     def check(self, operator: str) -> None:
@@ -100,7 +100,7 @@ class Budget:
         """How many rows of so many columns are made at once."""
         if not self.limited:
             return most
-        few = min(most, max(_FEWEST_ROWS, PIECE_ROWS // max(1, columns // 8)))
+        few = min(most, max(_FEWEST_ROWS, BATCH_ROWS // max(1, columns // 8)))
         if self.bytes is None:
             return few
         return max(_FEWEST_ROWS_IN_MEMORY, min(few, self.bytes // (self._share * 8 * max(1, columns))))

@@ -58,7 +58,7 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
         else:
             rows = _sorted(plan, whole, run)
             chosen = run.budget.aside(lambda: whole.take(rows), len(rows), "ordering")
-        yield from _pieces(tail, chosen, run, plan.bindings)
+        yield from _batches(tail, chosen, run, plan.bindings)
     else:
         yield from _streamed(plan, frames, run)
 
@@ -75,7 +75,7 @@ def collected(plan: st.Plan, frames: Iterator[Frame], run: Run) -> list[list[Vec
     return parts
 
 
-def _pieces(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding]) -> Iterator[list[Vec]]:
+def _batches(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding]) -> Iterator[list[Vec]]:
     """The columns of a frame, in one part, or in several if the query has limits."""
     most = run.budget.rows(2 * len(tail.projections), max(1, frame.rows))
     for start in range(0, max(1, frame.rows), most):
@@ -88,8 +88,8 @@ def _distinct(plan: st.Plan, frames: Iterator[Frame], run: Run) -> list[Vec]:
     parts: list[list[Vec]] = []
     waiting = 0
     for frame in frames:
-        for piece in _pieces(plan.tail, frame, run, plan.bindings):
-            parts.append(_once(piece, run))
+        for batch in _batches(plan.tail, frame, run, plan.bindings):
+            parts.append(_once(batch, run))
             run.budget.keep(_nbytes(parts[-1]), "finding distinct rows")
             waiting += len(parts[-1][0]) if len(parts) > 1 else 0
             if waiting >= max(_TOGETHER, len(parts[0][0])):  # so that no row is merged more than a few times
@@ -108,8 +108,8 @@ def _distinct_together(parts: list[list[Vec]], run: Run) -> list[Vec]:
     rows = sum(len(part[0]) for part in parts)
     columns = []
     for place in range(len(parts[0])):
-        pieces = [part[place] for part in parts]
-        columns.append(run.budget.aside(partial(concat_vecs, pieces), rows, "finding distinct rows"))
+        batches = [part[place] for part in parts]
+        columns.append(run.budget.aside(partial(concat_vecs, batches), rows, "finding distinct rows"))
     found = _once(columns, run)
     run.budget.release(before - _nbytes(found))
     return found
@@ -164,7 +164,7 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
         if frame.rows and not run.budget.limited:
             yield _projected(tail, frame, run, plan.bindings)
         elif frame.rows:
-            yield from _pieces(tail, frame, run, plan.bindings)
+            yield from _batches(tail, frame, run, plan.bindings)
         if left is not None:
             left -= frame.rows
             if left <= 0:

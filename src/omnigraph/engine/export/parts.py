@@ -29,7 +29,7 @@ from omnigraph.engine.export.lines import exported_types
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.storage.files.place import Place
-from omnigraph.storage.tables.rows import SCANNED_IMAGES, pieces, row_bytes, scan_images
+from omnigraph.storage.tables.rows import SCANNED_IMAGES, fragments, row_bytes, scan_images
 from omnigraph.storage.tables.work import PinnedTable, Run, cut
 
 FILE_ROWS: Final = 262_144
@@ -53,11 +53,11 @@ class ExportFormat(Enum):
 
 @dataclass(frozen=True)
 class ExportPart:
-    """Pieces of a type for one process to write."""
+    """Fragments of a type for one process to write."""
 
     table: PinnedTable
     type: EntityType
-    pieces: tuple[int, ...]
+    fragments: tuple[int, ...]
     target: str
     options: tuple[tuple[str, str], ...]
     format: ExportFormat
@@ -115,7 +115,7 @@ def export_parts(
     for type_ in exported_types(view.catalog, types):
         stored = view.stored(type_)
         pinned = PinnedTable.of(place, stored.state)
-        groups = cut(pieces(stored.table), FILE_ROWS)
+        groups = cut(fragments(stored.table), FILE_ROWS)
         parts += [ExportPart(pinned, type_, g, folder.uri, settings, chosen, _ROOM * n) for n, g in enumerate(groups)]
     files = tuple(file for done in run(export_part, parts) for file in done)
     told = [{"name": f.name, "type": f.type, "rows": f.rows, "bytes": f.bytes} for f in files]
@@ -138,10 +138,10 @@ def export_part(part: ExportPart) -> list[ExportedFile]:
 
 def _chunks(part: ExportPart) -> Iterator[pa.Table]:
     table, columns = part.table.open(), columns_of(part.type).names
-    sizes = row_bytes(table, columns, part.pieces)
+    sizes = row_bytes(table, columns, part.fragments)
     batches: list[pa.RecordBatch] = []
     begins = at = 0
-    for batch in scan_images(table, columns, pieces=part.pieces, batch_rows=_at_once(sizes)):
+    for batch in scan_images(table, columns, fragments=part.fragments, batch_rows=_at_once(sizes)):
         batches.append(batch)
         at += batch.num_rows
         if at - begins >= FILE_ROWS or sizes[begins:at].sum() >= FILE_BYTES:

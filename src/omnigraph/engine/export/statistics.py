@@ -24,7 +24,7 @@ from omnigraph.engine.arrays.plain_values import plain, plain_array
 from omnigraph.engine.export.lines import exported_types
 from omnigraph.engine.snapshot.view import View
 from omnigraph.storage.files.place import Place
-from omnigraph.storage.tables.rows import pieces, scan_images
+from omnigraph.storage.tables.rows import fragments, scan_images
 from omnigraph.storage.tables.work import PinnedTable, Run, cut
 
 SKETCH: Final = 1_024
@@ -109,11 +109,11 @@ class TypeStatistics:
 
 @dataclass(frozen=True)
 class StatisticsPart:
-    """Pieces of a type for one process to count."""
+    """Fragments of a type for one process to count."""
 
     table: PinnedTable
     type: EntityType
-    pieces: tuple[int, ...]
+    fragments: tuple[int, ...]
 
 
 def statistics(view: View, place: Place, *, types: Iterable[str] | None = None, run: Run) -> list[TypeStatistics]:
@@ -122,7 +122,7 @@ def statistics(view: View, place: Place, *, types: Iterable[str] | None = None, 
     parts: list[StatisticsPart] = []
     for type_ in chosen:
         stored = view.stored(type_)
-        groups = cut(pieces(stored.table), PART_ROWS)
+        groups = cut(fragments(stored.table), PART_ROWS)
         parts += [StatisticsPart(PinnedTable.of(place, stored.state), type_, group) for group in groups]
     done = run(count_part, parts)
     found = []
@@ -152,12 +152,12 @@ def _shown(type_: EntityType, counted: PropertyStatistics) -> PropertyStatistics
 
 
 def count_part(part: StatisticsPart) -> list[PropertyStatistics]:
-    """The numbers of some pieces; what is the least and the most, as it is stored."""
+    """The numbers of some fragments; what is the least and the most, as it is stored."""
     names = _columns(part.type)
     found = [PropertyStatistics(name) for name in names]
     if not names:
         return found
-    for batch in scan_images(part.table.open(), names, pieces=part.pieces, batch_rows=65_536):
+    for batch in scan_images(part.table.open(), names, fragments=part.fragments, batch_rows=65_536):
         found = [one.with_(_counted(name, batch.column(name))) for one, name in zip(found, names, strict=True)]
     return found
 

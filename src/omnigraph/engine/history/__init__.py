@@ -1,7 +1,7 @@
 """What happened to a graph, and bringing what happened in two places together.
 
 row_delta   rows of one type that differ between two states: the value everything here is made of
-deltas      how they are found: from the pieces that two pins do not share, commit by commit where a table was rewritten
+deltas      how they are found: from the fragments that two pins do not share, commit by commit where a table was rewritten
 changes     changes of entities, in their frozen order, with filters
 diff        two states compared
 blocks      one commit against its first parent

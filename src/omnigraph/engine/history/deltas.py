@@ -1,9 +1,9 @@
 """Finding what differs between two states of a graph, at a cost that follows the difference.
 
-Per type there are two pins. If they are equal nothing differs, and nothing is read. If not, the pieces they do not share are read
-and their rows matched by id (`omnigraph.storage.tables.differences`).
+Per type there are two pins. If they are equal nothing differs, and nothing is read. If not, the fragments they do not share are
+read and their rows matched by id (`omnigraph.storage.tables.differences`).
 
-That is little as long as nobody rewrote the table in between. Where compaction did, two pins share no piece although they hold
+That is little as long as nobody rewrote the table in between. Where compaction did, two pins share no fragment although they hold
 the same rows; but the lineage says which commits were maintenance. So the way from one state to the other is cut at those
 commits, each stretch is compared by itself, and the results are composed:
 
@@ -214,9 +214,9 @@ class Deltas:
     def slim(self, before: TableState, new: Type, after: TableState, shown: Type) -> RowDelta | None:
         """What differs between two pins, without the old images. None: not to be had for less than with them.
 
-        Rows that went from a large piece are marked all over it, and to read them costs a request or more each. But the rows that
-        came say which entities they are, and the index on ids says where those stood. What stood at a mark and did not come again
-        was removed; only of that the ids are read.
+        Rows that went from a large fragment are marked all over it, and reading them costs a request or more each. But the rows
+        that came say which entities they are, and the index on ids says where those stood. What stood at a mark and did not come
+        again was removed; only of that the ids are read.
         """
         first, second = self._open(before), self._open(after)
         parts = unlike(first, second)

@@ -51,7 +51,7 @@ from omnigraph.storage.commits.manifest import ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, TableState, Upsert
-from omnigraph.storage.tables.differences import graft, pieces_apart, same_columns, unlike
+from omnigraph.storage.tables.differences import fragments_apart, graft, same_columns, unlike
 
 GRAFTED_ROWS = 1_024
 """Rows per data file from which files are grafted; smaller ones are better written together."""
@@ -301,7 +301,7 @@ class Merger:
 
     def _replacement(self, now: TableState, then: TableState, added: int | None = None, removed: int = 0) -> Replacement:
         """A table that becomes what it is at another pin. Reads what the two versions are made of, and no row."""
-        came, went = pieces_apart(self._store.tables.open(now), self._store.tables.open(then))
+        came, went = fragments_apart(self._store.tables.open(now), self._store.tables.open(then))
         gained = max(then.rows - now.rows, 0) if added is None else added
         lost = max(now.rows - then.rows, 0) if added is None else removed
         return Replacement(now.table, now.pin, Applied(then, gained, lost, came, went, ()))

@@ -1,10 +1,10 @@
 """A text property of one table, searchable at any pin.
 
-Rows of a table stand in pieces that never change, except that rows of theirs get deleted. So terms are kept per *segment* (some
-pieces, read together), and a pin is a list of segments with the position of each of their rows:
+Rows of a table are in fragments that never change, except that rows of theirs get deleted. So terms are kept per *segment* (some
+fragments, read together), and a pin is a list of segments with the position of each of their rows:
 
-    pin 0x9f3…   [ segment 1: pieces A B ]                          all rows, in order
-    pin 0xc01…   [ segment 1: pieces A B, one row gone ] [ segment 2: piece C ]       only C was read
+    pin 0x9f3…   [ segment 1: fragments A B ]                          all rows, in order
+    pin 0xc01…   [ segment 1: fragments A B, one row gone ] [ segment 2: fragment C ]       only C was read
 
 Statistics are those of the pin, never those of a segment: a score is the same however the text came to be stored or indexed.
 The score is BM25 with k1 = 1.2 and b = 0.75:
@@ -33,7 +33,7 @@ from omnigraph.engine.snapshot.memory import Key, Memory
 from omnigraph.engine.snapshot.saved import Saved
 from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.storage.rewriting.indexes import IndexKind
-from omnigraph.storage.tables.rows import Piece, column_identity, offsets, read_pieces
+from omnigraph.storage.tables.rows import Fragment, column_identity, offsets, read_fragments
 from omnigraph.storage.tables.search import Words, full_text
 
 K1: Final = 1.2
@@ -67,13 +67,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A piece as a segment has it."""
+    """A fragment as a segment has it."""
 
-    piece: Piece
+    fragment: Fragment
     start: int
     """Its first row in the segment."""
     offsets: Numbers | None
-    """Where in the piece its rows stood; None: none was deleted."""
+    """Where in the fragment its rows stood; None: none was deleted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +334,7 @@ class TextColumn:
             return True
         seen = [batch.column(0) for batch in stored.table.scan([self._name], limit=_SAMPLED_ROWS)]
         size = sum(int(texts.nbytes) for texts in seen) / max(1, sum(len(texts) for texts in seen))
-        together = max([_SEGMENT_ROWS, *(piece.rows for piece in stored.pieces)])
+        together = max([_SEGMENT_ROWS, *(fragment.rows for fragment in stored.fragments)])
         return size * stored.rows * _BYTES_PER_LETTER < budget // 2 and size * min(together, stored.rows) < _MOST_BYTES
 
     def _known(self) -> list[_Indexed]:
@@ -351,39 +351,39 @@ class TextColumn:
             return []
         found = []
         for state in self._saved.states(self._home, ANALYSIS):
-            usable = state.shares(stored.pieces) > 0 and all(piece.deletions is None for piece in state.pieces)
+            usable = state.shares(stored.fragments) > 0 and all(fragment.deletions is None for fragment in state.fragments)
             segment = Segment.from_saved(state) if usable else None
             if segment is not None:
-                starts = np.cumsum([0, *(piece.rows for piece in state.pieces)]).tolist()
-                held = (_Held(piece, start, None) for piece, start in zip(state.pieces, starts, strict=False))
+                starts = np.cumsum([0, *(fragment.rows for fragment in state.fragments)]).tolist()
+                held = (_Held(fragment, start, None) for fragment, start in zip(state.fragments, starts, strict=False))
                 found.append(_Indexed(segment, tuple(held)))
         return found
 
     def _save(self, stored: Stored, indexed: _Indexed) -> None:
         """Let the next process start from here, unless rows were deleted: where they stood is not saved."""
-        pieces = tuple(held.piece for held in indexed.held)
-        if all(held.offsets is None for held in indexed.held) and self._saved.worth(sum(piece.rows for piece in pieces)):
-            self._saved.save(self._home, stored.pin, pieces, lambda: (indexed.segment.saved_form(), {}), made_by=ANALYSIS)
+        fragments = tuple(held.fragment for held in indexed.held)
+        if all(held.offsets is None for held in indexed.held) and self._saved.worth(sum(fragment.rows for fragment in fragments)):
+            self._saved.save(self._home, stored.pin, fragments, lambda: (indexed.segment.saved_form(), {}), made_by=ANALYSIS)
 
     def _assembled(self, stored: Stored) -> TextPin:
-        pieces = stored.pieces
+        fragments = stored.fragments
         kept = _kept(stored, self._known() or self._from_saved(stored))
         if len({indexed for indexed, _ in kept.values()}) >= MOST_SEGMENTS:
             largest = max((indexed for indexed, _ in kept.values()), key=lambda i: i.segment.rows)
             kept = {number: found for number, found in kept.items() if found[0] is largest}
-        unread = [piece for piece in pieces if piece.number not in kept]
+        unread = [fragment for fragment in fragments if fragment.number not in kept]
         for indexed in _read(stored, unread, self._name):
             self._save(stored, indexed)
             for held in indexed.held:
-                kept[held.piece.number] = (indexed, np.arange(held.start, held.start + held.piece.rows))
+                kept[held.fragment.number] = (indexed, np.arange(held.start, held.start + held.fragment.rows))
         positions: dict[_Indexed, Rows] = {}
         start = 0
-        for piece in pieces:
-            if piece.rows:
-                indexed, rows = kept[piece.number]
+        for fragment in fragments:
+            if fragment.rows:
+                indexed, rows = kept[fragment.number]
                 where = positions.setdefault(indexed, np.full(indexed.segment.rows, -1, np.int32))
-                where[rows] = np.arange(start, start + piece.rows, dtype=np.int32)
-                start += piece.rows
+                where[rows] = np.arange(start, start + fragment.rows, dtype=np.int32)
+                start += fragment.rows
         return TextPin(start, [_part(indexed, where) for indexed, where in positions.items()])
 
 
@@ -395,28 +395,28 @@ def _part(indexed: _Indexed, positions: Rows) -> _Part:
 
 
 def _kept(stored: Stored, known: Iterable[_Indexed]) -> dict[int, tuple[_Indexed, Rows]]:
-    """Pieces whose terms are known, by number: the segment, and which of its rows they are now."""
-    wanted = {piece.files: piece for piece in stored.pieces if piece.rows}
+    """Fragments whose terms are known, by number: the segment, and which of its rows they are now."""
+    wanted = {fragment.files: fragment for fragment in stored.fragments if fragment.rows}
     found: dict[int, tuple[_Indexed, Rows]] = {}
     for indexed in known:
         here: dict[int, tuple[_Indexed, Rows]] = {}
         for held in indexed.held:
-            piece = wanted.get(held.piece.files)
-            if piece is None or piece.number in found:
+            fragment = wanted.get(held.fragment.files)
+            if fragment is None or fragment.number in found:
                 continue
-            rows = _surviving(stored, held, piece)
+            rows = _surviving(stored, held, fragment)
             if rows is not None:
-                here[piece.number] = (indexed, rows)
+                here[fragment.number] = (indexed, rows)
         if sum(len(rows) for _, rows in here.values()) * 2 >= indexed.segment.rows:  # mostly alive
             found |= here
     return found
 
 
-def _surviving(stored: Stored, held: _Held, piece: Piece) -> Rows | None:
-    """Rows of a segment that are the rows of a piece now; None if the segment lacks some."""
-    if piece.holds_the_same_as(held.piece):
-        return np.arange(held.start, held.start + piece.rows)
-    after = offsets(stored.table, piece)
+def _surviving(stored: Stored, held: _Held, fragment: Fragment) -> Rows | None:
+    """Rows of a segment that are the rows of a fragment now; None if the segment lacks some."""
+    if fragment.holds_the_same_as(held.fragment):
+        return np.arange(held.start, held.start + fragment.rows)
+    after = offsets(stored.table, fragment)
     if held.offsets is None:
         return after + held.start
     where = np.searchsorted(held.offsets, after)
@@ -425,32 +425,32 @@ def _surviving(stored: Stored, held: _Held, piece: Piece) -> Rows | None:
     return where + held.start
 
 
-def _read(stored: Stored, pieces: Sequence[Piece], name: str) -> Iterator[_Indexed]:
-    """New segments for pieces."""
-    waiting: list[Piece] = []
+def _read(stored: Stored, fragments: Sequence[Fragment], name: str) -> Iterator[_Indexed]:
+    """New segments for fragments."""
+    waiting: list[Fragment] = []
     rows = 0
-    for piece in pieces:
-        if not piece.rows:
+    for fragment in fragments:
+        if not fragment.rows:
             continue
-        if waiting and rows + piece.rows > _SEGMENT_ROWS:
+        if waiting and rows + fragment.rows > _SEGMENT_ROWS:
             yield _indexed(stored, waiting, name)
             waiting, rows = [], 0
-        waiting.append(piece)
-        rows += piece.rows
+        waiting.append(fragment)
+        rows += fragment.rows
     if waiting:
         yield _indexed(stored, waiting, name)
 
 
-def _indexed(stored: Stored, pieces: Sequence[Piece], name: str) -> _Indexed:
-    if stored.has(name) and len(pieces) == len([p for p in stored.pieces if p.rows]):
+def _indexed(stored: Stored, fragments: Sequence[Fragment], name: str) -> _Indexed:
+    if stored.has(name) and len(fragments) == len([p for p in stored.fragments if p.rows]):
         texts = stored.column(name).arrow
     else:
-        chunks = read_pieces(stored.table, pieces, [name])[name]
+        chunks = read_fragments(stored.table, fragments, [name])[name]
         texts = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
     held: list[_Held] = []
     start = 0
-    for piece in pieces:
-        where = None if piece.deletions is None else offsets(stored.table, piece)
-        held.append(_Held(piece, start, where))
-        start += piece.rows
+    for fragment in fragments:
+        where = None if fragment.deletions is None else offsets(stored.table, fragment)
+        held.append(_Held(fragment, start, where))
+        start += fragment.rows
     return _Indexed(Segment.of(texts), tuple(held))

@@ -25,7 +25,7 @@ from omnigraph.engine.snapshot.nodes import Nodes
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array
 from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.storage.lance_format.filters import one_of
-from omnigraph.storage.tables.rows import Piece, read_pieces
+from omnigraph.storage.tables.rows import Fragment, read_fragments
 
 _READ_ROWS = 1 << 20
 """Edges whose ends are turned into numbers at once: bounds the memory a large build takes."""
@@ -115,7 +115,7 @@ class Edges:
     # ── saved state ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _is_here(self, state: State) -> bool:
-        return state.is_of(self.stored.pin, self.stored.pieces)
+        return state.is_of(self.stored.pin, self.stored.fragments)
 
     def _fits(self, state: State) -> bool:
         """Whether the numbers that were saved are our numbers."""
@@ -151,7 +151,7 @@ class Edges:
         """Start from what another process saved: gives the ends of this pin, or remembers an older one to start from."""
         states = self._saved_states()
         for state in sorted(states, key=lambda s: not self._is_here(s)):
-            arrays = state.take({"sources": "<i4", "targets": "<i4"}) if state.shares(self.stored.pieces) > 0 else None
+            arrays = state.take({"sources": "<i4", "targets": "<i4"}) if state.shares(self.stored.fragments) > 0 else None
             if arrays is None:
                 continue
             ends, (near, far) = Ends(arrays["sources"], arrays["targets"]), self._below(state)
@@ -177,7 +177,7 @@ class Edges:
             nodes.save(below[nodes.stored.location])
 
         def make() -> tuple[Arrays, dict[str, Mark]]:
-            found = {"sources": ends.sources, "targets": ends.targets, **deleted_to_array(pieces, self.stored.deleted)}
+            found = {"sources": ends.sources, "targets": ends.targets, **deleted_to_array(fragments, self.stored.deleted)}
             for way in (HopDirection.OUT, HopDirection.IN):
                 near, far = (ends.sources, ends.targets) if way is HopDirection.OUT else (ends.targets, ends.sources)
                 known = built if way is direction else adjacency.build(near, far, _more_than(near))
@@ -185,8 +185,8 @@ class Edges:
             numberings = {nodes.stored.location: nodes.numbering for nodes in (self.source, self.target)}
             return found, {location: numbering.mark(below[location]) for location, numbering in numberings.items()}
 
-        pieces = self.stored.pieces
-        self._saved.save(self.stored.location, self.stored.pin, pieces, make, fits=self._fits)
+        fragments = self.stored.fragments
+        self._saved.save(self.stored.location, self.stored.pin, fragments, make, fits=self._fits)
 
     def edge_lists(self, direction: HopDirection) -> EdgeLists:
         """Edge rows in a direction (out or in); built now if need be."""
@@ -219,8 +219,8 @@ class Edges:
         found: Ends | None = self._memory.peek((other.location, other.pin, "ends"))
         return found
 
-    def _read(self, chosen: Sequence[Piece]) -> Array:
-        rows = read_pieces(self.stored.table, chosen, ["src", "dst"])
+    def _read(self, chosen: Sequence[Fragment]) -> Array:
+        rows = read_fragments(self.stored.table, chosen, ["src", "dst"])
         found = np.empty((rows.num_rows, 2), np.int32)
         for start in range(0, rows.num_rows, _READ_ROWS):
             part = rows.slice(start, _READ_ROWS).combine_chunks()

@@ -22,7 +22,7 @@ from omnigraph.engine.arrays.numbering import NOBODY, Mark, Numbering, Numbers, 
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, arrays_to_texts, deleted_to_array, texts_to_arrays
 from omnigraph.engine.snapshot.stored import Stored, fetch_cost
 from omnigraph.model.arrow import arrow_type
-from omnigraph.storage.tables.rows import Piece, read_pieces
+from omnigraph.storage.tables.rows import Fragment, read_fragments
 
 _LOOKUPS = 1_000
 """Most ids looked up at once through the index."""
@@ -102,8 +102,8 @@ class Nodes:
         """Start from what another process saved: gives the rows of this pin, or remembers an older one to start from."""
         if self.stored.is_extended(self._other_rows):
             return None
-        states = [state for state in self._saved.states(self.stored.location) if state.shares(self.stored.pieces) > 0]
-        exact = [state for state in states if state.is_of(self.stored.pin, self.stored.pieces)]
+        states = [state for state in self._saved.states(self.stored.location) if state.shares(self.stored.fragments) > 0]
+        exact = [state for state in states if state.is_of(self.stored.pin, self.stored.fragments)]
         for state in exact or states:
             numbers = self._taken(state)
             other = self.stored if state in exact else None if numbers is None else self.stored.other_pin(state)
@@ -136,26 +136,26 @@ class Nodes:
         """Let the next process start from here, and from the ids of all numbers below one. Also of few nodes: the edges of many
         refer to their numbers."""
         rows = self.load()
-        location, pieces = self.stored.location, self.stored.pieces
+        location, fragments = self.stored.location, self.stored.fragments
         below = max(below, _more_than(rows.numbers))
 
         def make() -> tuple[Arrays, dict[str, Mark]]:
             ids, order = self.numbering.saved_form()
             arrays = {**texts_to_arrays("ids", ids), "order": order, "numbers": rows.numbers}
-            return {**arrays, **deleted_to_array(pieces, self.stored.deleted)}, {location: self.numbering.mark(len(ids))}
+            return {**arrays, **deleted_to_array(fragments, self.stored.deleted)}, {location: self.numbering.mark(len(ids))}
 
         def fits(state: State) -> bool:
             mark = state.origin.marks.get(location)
             return mark is not None and mark.count >= below and self.numbering.begins_with(mark)
 
-        self._saved.save(location, self.stored.pin, pieces, make, fits=fits)
+        self._saved.save(location, self.stored.pin, fragments, make, fits=fits)
 
     def _other_rows(self, other: Stored) -> Rows | None:
         found: Rows | None = other.derived.get("rows")
         return found
 
-    def _read(self, chosen: Sequence[Piece]) -> Numbers:
-        ids = read_pieces(self.stored.table, chosen, ["id"])["id"]
+    def _read(self, chosen: Sequence[Fragment]) -> Numbers:
+        ids = read_fragments(self.stored.table, chosen, ["id"])["id"]
         return self.numbering.intern(ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0))
 
     # ── ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,9 +7,9 @@
                                   └ 1f0c….9ab3….sealed       checksums of everything (`omnigraph.engine.snapshot.sealed_file`)
 
 Everything here may be deleted at any time, nothing here is trusted to be there, and nothing is believed that does not prove what
-it was computed from. A file names (`Origin`): the graph, the kind of state, the pin and the pieces it is made of, which of their
-rows were deleted, and for numbers the numbering they come from, by the digest of its ids. A reader compares all of that with what
-it has itself. What does not fit is of no use to it, what is damaged is counted (`g.stats()`), and both are computed again.
+it was computed from. A file names (`Origin`): the graph, the kind of state, the pin and the fragments it is made of, which of
+their rows were deleted, and for numbers the numbering they come from, by the digest of its ids. A reader compares all that with
+what it has itself. What does not fit is of no use to it, what is damaged is counted (`g.stats()`), and both are computed again.
 
 A file is written under another name, synced and renamed when it is complete; no file is ever changed. The newest few of each
 kind stay.
@@ -48,7 +48,7 @@ from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.sealed_file import Damaged, Gone, Sealed, decoded, sealed, written
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.files.place import Durability, Place
-from omnigraph.storage.tables.rows import Piece
+from omnigraph.storage.tables.rows import Fragment
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ _REASONS = 20
 """Reasons that are remembered to be told."""
 
 _DELETED = "deleted"
-"""The array that says which rows of the pieces were deleted."""
+"""The array that says which rows of the fragments were deleted."""
 
 Arrays = Mapping[str, Array]
 
@@ -82,13 +82,14 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     made_by: str
     """What made it, where that may change: the way texts are cut into terms."""
     pin: int
-    pieces: tuple[Piece, ...]
+    fragments: tuple[Fragment, ...] = msgspec.field(name="pieces")
+    """Called so in the files."""
     marks: dict[str, Mark]
     """The numberings that numbers are from, by node table: each has to begin with the ids that were numbered then."""
 
     @property
     def rows(self) -> int:
-        return sum(piece.rows for piece in self.pieces)
+        return sum(fragment.rows for fragment in self.fragments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +125,18 @@ class State:
         return self.origin.pin
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return self.origin.pieces
+    def fragments(self) -> tuple[Fragment, ...]:
+        return self.origin.fragments
 
-    def is_of(self, pin: int, pieces: tuple[Piece, ...]) -> bool:
+    def is_of(self, pin: int, fragments: tuple[Fragment, ...]) -> bool:
         """Whether this is the state of a pin."""
-        return self.pin == pin and self.pieces == pieces
+        return self.pin == pin and self.fragments == fragments
 
-    def shares(self, pieces: Sequence[Piece]) -> float:
-        """How much of some pieces is saved here."""
-        known = {piece.files for piece in self.pieces}
-        rows = sum(piece.rows for piece in pieces)
-        return sum(piece.rows for piece in pieces if piece.files in known) / rows if rows else 1.0
+    def shares(self, fragments: Sequence[Fragment]) -> float:
+        """How much of some fragments is saved here."""
+        known = {fragment.files for fragment in self.fragments}
+        rows = sum(fragment.rows for fragment in fragments)
+        return sum(fragment.rows for fragment in fragments if fragment.files in known) / rows if rows else 1.0
 
     def take(self, types: Mapping[str, str]) -> dict[str, Array] | None:
         """Arrays of some names and types; None if one of them is damaged or missing, which is counted."""
@@ -157,31 +158,31 @@ class State:
         """Whether there is an array of a name."""
         return self._file.has(name)
 
-    def deleted(self) -> dict[Piece, Numbers] | None:
-        """Which rows of the pieces were deleted then, by where they stood; None if that is damaged."""
-        changed = [piece for piece in self.pieces if piece.deletions is not None]
+    def deleted(self) -> dict[Fragment, Numbers] | None:
+        """Which rows of the fragments were deleted then, by where they stood; None if that is damaged."""
+        changed = [fragment for fragment in self.fragments if fragment.deletions is not None]
         if not changed:
             return {}
         arrays = self.take({_DELETED: "<u4"})
         if arrays is None:
             return None
-        found: dict[Piece, Numbers] = {}
+        found: dict[Fragment, Numbers] = {}
         at = 0
-        for piece in changed:
-            gone = arrays[_DELETED][at : at + piece.written - piece.rows].astype(np.int64)
-            at += piece.written - piece.rows
-            if len(gone) and (int(gone[-1]) >= piece.written or bool((np.diff(gone) <= 0).any())):
+        for fragment in changed:
+            gone = arrays[_DELETED][at : at + fragment.written - fragment.rows].astype(np.int64)
+            at += fragment.written - fragment.rows
+            if len(gone) and (int(gone[-1]) >= fragment.written or bool((np.diff(gone) <= 0).any())):
                 break
-            found[piece] = gone
+            found[fragment] = gone
         if at != len(arrays[_DELETED]) or len(found) != len(changed):
-            self.refuse("deleted rows are none of its pieces")
+            self.refuse("deleted rows are none of its fragments")
             return None
         return found
 
 
-def deleted_to_array(pieces: Sequence[Piece], deleted: Callable[[Piece], Numbers]) -> dict[str, Array]:
-    """Which rows of some pieces are deleted, as `State.deleted` wants it."""
-    gone = [deleted(piece) for piece in pieces if piece.deletions is not None]
+def deleted_to_array(fragments: Sequence[Fragment], deleted: Callable[[Fragment], Numbers]) -> dict[str, Array]:
+    """Which rows of some fragments are deleted, as `State.deleted` wants it."""
+    gone = [deleted(fragment) for fragment in fragments if fragment.deletions is not None]
     return {_DELETED: np.concatenate(gone).astype(np.uint32)} if gone else {}
 
 
@@ -301,7 +302,7 @@ class Saved:
         self,
         home: str,
         pin: int,
-        pieces: tuple[Piece, ...],
+        fragments: tuple[Fragment, ...],
         make: Callable[[], tuple[Arrays, Mapping[str, Mark]]],
         *,
         fits: Callable[[State], bool] = lambda _: True,
@@ -312,10 +313,10 @@ class Saved:
             return
 
         def work() -> None:
-            if any(fits(state) and state.shares(pieces) >= _SHARED for state in self.states(home, made_by)):
+            if any(fits(state) and state.shares(fragments) >= _SHARED for state in self.states(home, made_by)):
                 return
             arrays, marks = make()
-            self._write(self._folder(home), Origin(self._graph, home, made_by, pin, pieces, dict(marks)), arrays)
+            self._write(self._folder(home), Origin(self._graph, home, made_by, pin, fragments, dict(marks)), arrays)
 
         with self._lock:
             if self._writer is None:

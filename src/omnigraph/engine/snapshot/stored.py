@@ -1,7 +1,7 @@
 """A pinned table with the columns that were read of it kept in memory.
 
 A column of a pin is read at most once. When an older pin of the same table has it, only the rows that came since are read:
-pieces that both pins share are copied, deleted rows are left out (`omnigraph.storage.tables.rows` says how pins compare).
+fragments that both pins share are copied, deleted rows are left out (`omnigraph.storage.tables.rows` says how pins compare).
 
     table.column("age")          the whole column, in row order
     table.values("age", rows)    a few rows: from the kept column, else straight from the table
@@ -29,7 +29,7 @@ from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_arr
 from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
 from omnigraph.storage.lance_format.filters import Filter
 from omnigraph.storage.tables.changes import TableState
-from omnigraph.storage.tables.rows import Piece, column_identity, deleted, found, pieces, read_pieces, take
+from omnigraph.storage.tables.rows import Fragment, column_identity, deleted, found, fragments, read_fragments, take
 from omnigraph.storage.tables.table import Table, Tables
 
 T = TypeVar("T")
@@ -91,8 +91,8 @@ class Stored:
         self._keys: dict[str, Key] = {}
         self.derived: dict[str, Any] = {}
         """What else was made of this pin and lives as long as it is remembered."""
-        self._deleted: Mapping[Piece, Numbers] = {}
-        """Which rows of pieces are deleted, where that was saved."""
+        self._deleted: Mapping[Fragment, Numbers] = {}
+        """Which rows of fragments are deleted, where that was saved."""
 
     @property
     def location(self) -> str:
@@ -112,8 +112,8 @@ class Stored:
         return self._tables.open(self.state)
 
     @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
-        return pieces(self.table)
+    def fragments(self) -> tuple[Fragment, ...]:
+        return fragments(self.table)
 
     def covers(self, column: str) -> bool:
         """Whether an index finds rows by this column without reading through many."""
@@ -145,15 +145,15 @@ class Stored:
             same,
             lambda column, start, rows: column.arrow.slice(start, rows),
             lambda part, kept: part.take(pa.array(kept)),
-            lambda chosen: _whole(read_pieces(self.table, chosen, [name])[name]),
+            lambda chosen: _whole(read_fragments(self.table, chosen, [name])[name]),
         )
         found = self._keep(name, Column(_joined(parts, type_), identity))
         if wide:
 
             def make() -> tuple[Arrays, dict[str, Mark]]:
-                return {**vectors_to_arrays(found.arrow), **deleted_to_array(self.pieces, self.deleted)}, {}
+                return {**vectors_to_arrays(found.arrow), **deleted_to_array(self.fragments, self.deleted)}, {}
 
-            self._saved.save(self._saved_column(identity), self.pin, self.pieces, make, made_by=str(type_))
+            self._saved.save(self._saved_column(identity), self.pin, self.fragments, make, made_by=str(type_))
         return found
 
     def _keep(self, name: str, column: Column) -> Column:
@@ -167,12 +167,12 @@ class Stored:
     def _take_saved(self, name: str, identity: int, type_: pa.DataType) -> Column | None:
         """Start from the vectors another process saved: gives those of this pin, or remembers an older one to start from."""
         states = self._saved.states(self._saved_column(identity), str(type_))
-        for state in sorted(states, key=lambda s: not s.is_of(self.pin, self.pieces)):
-            vectors = state_to_vectors(state, type_) if state.shares(self.pieces) > 0 else None
+        for state in sorted(states, key=lambda s: not s.is_of(self.pin, self.fragments)):
+            vectors = state_to_vectors(state, type_) if state.shares(self.fragments) > 0 else None
             if vectors is None:
                 continue
             column = Column(vectors, identity)
-            if state.is_of(self.pin, self.pieces):
+            if state.is_of(self.pin, self.fragments):
                 return self._keep(name, column)
             other = self.other_pin(state)
             if other is not None:
@@ -185,9 +185,9 @@ class Stored:
         deleted = state.deleted()
         if deleted is None:
             return None
-        about = replace(self.state, pin=state.pin, rows=state.origin.rows, fragments=len(state.pieces), indexes=())
+        about = replace(self.state, pin=state.pin, rows=state.origin.rows, fragments=len(state.fragments), indexes=())
         other = Stored(self._tables, about, self._memory, self._ancestors, self._saved)
-        other.__dict__["pieces"] = state.pieces
+        other.__dict__["fragments"] = state.fragments
         other._deleted = deleted
         return other
 
@@ -226,14 +226,14 @@ class Stored:
         source: Callable[[Stored], T | None],
         slice_: Callable[[T, int, int], pa.Array],
         keep: Callable[[pa.Array, Numbers], pa.Array],
-        read: Callable[[Sequence[Piece]], pa.Array],
+        read: Callable[[Sequence[Fragment]], pa.Array],
     ) -> list[pa.Array]:
         """Something that has a value per row, in parts: copied from another pin where it can be, read where it must be."""
         for other in self._ancestors.of(self):
             kept = source(other)
             if kept is not None:
                 return self._extended(other, kept, slice_, keep, read)
-        return [read(self.pieces)] if self.pieces else []
+        return [read(self.fragments)] if self.fragments else []
 
     def is_extended(self, source: Callable[[Stored], object]) -> bool:
         """Whether another pin in memory has something to copy from: then there is no need for what was saved."""
@@ -245,75 +245,75 @@ class Stored:
         kept: T,
         slice_: Callable[[T, int, int], pa.Array],
         keep: Callable[[pa.Array, Numbers], pa.Array],
-        read: Callable[[Sequence[Piece]], pa.Array],
+        read: Callable[[Sequence[Fragment]], pa.Array],
     ) -> list[pa.Array]:
-        starts: dict[tuple[str, ...], tuple[int, Piece]] = {}
+        starts: dict[tuple[str, ...], tuple[int, Fragment]] = {}
         position = 0
-        for piece in other.pieces:
-            starts[piece.files] = (position, piece)
-            position += piece.rows
+        for fragment in other.fragments:
+            starts[fragment.files] = (position, fragment)
+            position += fragment.rows
         parts: list[pa.Array] = []
-        unread: list[Piece] = []
+        unread: list[Fragment] = []
 
         def read_waiting() -> None:
             if unread:
                 parts.append(read(tuple(unread)))
                 unread.clear()
 
-        for piece in self.pieces:
-            known = starts.get(piece.files)
+        for fragment in self.fragments:
+            known = starts.get(fragment.files)
             if known is None:
-                unread.append(piece)
+                unread.append(fragment)
                 continue
             read_waiting()
             start, old = known
-            if piece.holds_the_same_as(old):
+            if fragment.holds_the_same_as(old):
                 parts.append(slice_(kept, start, old.rows))
                 continue
-            where = self._survivors(other, old, piece)
+            where = self._survivors(other, old, fragment)
             if where is None:
-                unread.append(piece)
+                unread.append(fragment)
                 continue
             parts.append(keep(slice_(kept, start, old.rows), where))
         read_waiting()
         return parts
 
-    def _survivors(self, other: Stored, old: Piece, piece: Piece) -> Numbers | None:
-        """Which rows of a piece, as another pin has it, are the rows of this one; None: it lacks some, or that cannot be told."""
+    def _survivors(self, other: Stored, old: Fragment, fragment: Fragment) -> Numbers | None:
+        """Which rows of a fragment, as another pin has it, are the rows of this one; None: it lacks some, or it is unknown."""
         try:
             before = other.offsets(old)
         except (NotFound, HistoryReclaimed, StorageError):  # the other pin was reclaimed
             return None
-        after = self.offsets(piece)
+        after = self.offsets(fragment)
         where = np.searchsorted(before, after)
         if (where >= len(before)).any() or (before[where] != after).any():
             return None  # rows that were deleted there live here: the other pin is younger
         return where
 
-    def deleted(self, piece: Piece) -> Numbers:
-        """Where in a piece the rows stand that are deleted."""
-        known = self._deleted.get(piece)
-        return deleted(self.table, piece) if known is None else known
+    def deleted(self, fragment: Fragment) -> Numbers:
+        """Where in a fragment the rows stand that are deleted."""
+        known = self._deleted.get(fragment)
+        return deleted(self.table, fragment) if known is None else known
 
-    def offsets(self, piece: Piece) -> Numbers:
-        """Where in a piece, as it was written, the rows stand that are not deleted."""
-        there = np.ones(piece.written, np.bool_)
-        there[self.deleted(piece)] = False
+    def offsets(self, fragment: Fragment) -> Numbers:
+        """Where in a fragment, as it was written, the rows stand that are not deleted."""
+        there = np.ones(fragment.written, np.bool_)
+        there[self.deleted(fragment)] = False
         return np.flatnonzero(there)
 
     def positions(self, addresses: Numbers) -> Numbers:
-        """Positions of rows from their addresses (piece number in the upper half, offset in the lower)."""
+        """Positions of rows from their addresses (fragment number in the upper half, offset in the lower)."""
         places = np.empty(len(addresses), np.int64)
         number, offset = addresses >> 32, addresses & 0xFFFF_FFFF
         start = 0
-        for piece in self.pieces:
-            where = number == piece.number
+        for fragment in self.fragments:
+            where = number == fragment.number
             if where.any():
                 inside = offset[where]
-                if piece.deletions is not None:
-                    inside = np.searchsorted(self.offsets(piece), inside)
+                if fragment.deletions is not None:
+                    inside = np.searchsorted(self.offsets(fragment), inside)
                 places[where] = start + inside
-            start += piece.rows
+            start += fragment.rows
         return places
 
     def found(

@@ -8,7 +8,7 @@ What is stale is read off the graph, nothing is noted down beside it:
     changed    the text is another one than at the last commit that embedded this property, and the vector is still the old one;
                whoever wrote text and vector together meant both
 
-**Work** is cut into parts, by pieces of the table or by ids; each part finds its texts, asks the provider (`embedding.paced`),
+**Work** is cut into parts, by fragments of the table or by ids; each part finds its texts, asks the provider (`embedding.paced`),
 and writes whole rows to data files that nothing refers to. Whoever runs the parts, here or on a cluster, does the same; then
 there is one commit per property. Vectors are kept beside the graph until they are committed (`embed_cache`), so a second attempt,
 after a failure or because somebody wrote to the type meanwhile, costs no request.
@@ -38,7 +38,7 @@ from omnigraph.errors import HistoryReclaimed, ReadSetChanged, UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.tables.changes import WrittenRows
-from omnigraph.storage.tables.rows import images, pieces, scan_images, scan_without
+from omnigraph.storage.tables.rows import fragments, images, scan_images, scan_without
 from omnigraph.storage.tables.work import PinnedTable, Run, cut
 
 PART_ROWS: Final = 65_536
@@ -108,14 +108,14 @@ class Embedded:
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of a type to look at: pieces of its table, or ids."""
+    """Some rows of a type to look at: fragments of its table, or ids."""
 
     table: PinnedTable
     type: EntityType
     property: str
     embedder: Embedder
     pace: Pace
-    pieces: tuple[int, ...] = ()
+    fragments: tuple[int, ...] = ()
     ids: tuple[str, ...] = ()
     again: bool = False
     """All texts, whether they have a vector or not."""
@@ -213,7 +213,7 @@ class _Job:
         state = view.snapshot.tables[table_key(type_)]
         pinned = PinnedTable.of(self.workspace.store.place, state)
         whole_type = Part(pinned, type_, prop.name, self.embedder, self.pace, again=self.again)
-        parts = [replace(whole_type, pieces=numbers) for numbers in cut(pieces(view.stored(type_).table), PART_ROWS)]
+        parts = [replace(whole_type, fragments=numbers) for numbers in cut(fragments(view.stored(type_).table), PART_ROWS)]
         changed = [] if self.again else self._changed(view, type_, prop)
         return parts + [replace(whole_type, ids=tuple(changed[at : at + PART_IDS])) for at in range(0, len(changed), PART_IDS)]
 
@@ -303,12 +303,12 @@ def _stale(part: Part, prop: Property) -> Iterator[pa.RecordBatch]:
     source = prop.embed.source
     if part.ids:
         rows = images(table, part.ids)
-        rows = rows.filter(rows[prop.name].is_valid())  # those without are found with the pieces
+        rows = rows.filter(rows[prop.name].is_valid())  # those without are found with the fragments
         if not prop.type.nullable:
             rows = rows.filter(rows[source].is_valid())
         yield from rows.combine_chunks().to_batches()
         return
-    found = scan_images(table, pieces=part.pieces) if part.again else scan_without(table, prop.name, part.pieces)
+    found = scan_images(table, fragments=part.fragments) if part.again else scan_without(table, prop.name, part.fragments)
     for batch in found:
         texts = batch.column(source)
         wanted = batch.filter(pc.and_(texts.is_valid(), pc.not_equal(pc.binary_length(texts), 0)))

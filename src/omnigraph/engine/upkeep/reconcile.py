@@ -3,7 +3,7 @@
 A write never builds an index. Rows that no index covers are read through, so an answer is right from the first moment on; it is
 only slower. The reconciler closes the gap, table by table:
 
-    open the table at its pin → pack small pieces, build segments for what is uncovered → publish as maintenance
+    open the table at its pin → pack small fragments, build segments for what is uncovered → publish as maintenance
                                                                                            └ the table moved: once more
 
 Each table is a commit of its own. A maintenance commit voids nobody's write, and a writer that was faster voids only the work on
@@ -126,7 +126,7 @@ def optimize(
     actor: str | None = None,
     run: Run | None = None,
 ) -> Optimized:
-    """Pack small pieces and complete every declared index, of all types or some, each in a commit of its own.
+    """Pack small fragments and complete every declared index, of all types or some, each in a commit of its own.
 
     The work is done here, or by whoever `run` is.
     """

@@ -23,7 +23,7 @@ from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
-from omnigraph.storage.tables.rows import read_pieces
+from omnigraph.storage.tables.rows import read_fragments
 
 
 def recheck(changes: ChangeSet, before: View, now: View) -> list[Violation]:
@@ -63,9 +63,9 @@ class _Since:
 
 def _since(delta: Delta, before: View, now: View) -> _Since:
     old, new = before.stored(delta.type), now.stored(delta.type)
-    known = {piece.files for piece in old.pieces}
-    chosen = [piece for piece in new.pieces if piece.files not in known]
-    came = read_pieces(new.table, chosen, _compared(delta))
+    known = {fragment.files for fragment in old.fragments}
+    chosen = [fragment for fragment in new.fragments if fragment.files not in known]
+    came = read_fragments(new.table, chosen, _compared(delta))
     return _Since(came, new.rows != old.rows + came.num_rows)
 
 

@@ -1,7 +1,7 @@
-"""Which rows of a piece are deleted, read from its deletion file and not from the rows.
+"""Which rows of a fragment are deleted, read from its deletion file and not from the rows.
 
 Lance writes the offsets of deleted rows either as an Arrow file (few of them) or as a Roaring bitmap in its portable form
-(many). Both formats are published, and a guard test holds this Lance to them; scanning a piece of a million rows for the ones
+(many). Both formats are published, and a guard test holds this Lance to them; scanning a fragment of a million rows for the ones
 that are still there takes sixty times as long.
 """
 
@@ -36,6 +36,6 @@ def _from_arrow(content: bytes) -> Positions:
 
 def from_roaring(content: bytes) -> Positions:
     """The numbers of a Roaring bitmap."""
-    from pyroaring import BitMap  # only pieces of which many rows are deleted need it
+    from pyroaring import BitMap  # only fragments of which many rows are deleted need it
 
     return np.frombuffer(BitMap.deserialize(content).to_array(), np.uint32).astype(np.int64)

@@ -47,7 +47,7 @@ from omnigraph.storage.reclaiming.reclaim import TABLE_FOLDERS
 from omnigraph.storage.reclaiming.retention import History, Lineage, read_history, states_back_to
 from omnigraph.storage.tables.changes import TableState
 from omnigraph.storage.tables.needed_files import folder_of, needs_of
-from omnigraph.storage.tables.rows import deleted, pieces
+from omnigraph.storage.tables.rows import deleted, fragments
 from omnigraph.storage.tables.table import Table, Tables
 
 _HINT = re.compile(rb'"version":\s*(\d{1,18})\b')
@@ -371,9 +371,9 @@ def _file_problems(table: Table, name: str, inspected: Inspected, files: set[str
             lost.add(path)
             message = f"the file has {stored[path]} bytes" + ("" if size is None else f" instead of {size}")
             yield Problem(ProblemKind.WRONG_SIZE, name, table.table, path, message)
-    for piece in pieces(table):
-        if piece.deletions is not None and (path := f"{table.location}/{piece.deletions}") in fresh - lost:
+    for fragment in fragments(table):
+        if fragment.deletions is not None and (path := f"{table.location}/{fragment.deletions}") in fresh - lost:
             try:
-                deleted(table, piece)
+                deleted(table, fragment)
             except GraphError as error:
                 yield Problem(ProblemKind.WRONG_DELETIONS, name, table.table, path, error.message)

@@ -1,7 +1,7 @@
 """The rows in which two pins of a table differ, found without reading what they share.
 
-    pin 0x9f3…   piece A, 1000 rows            │ piece B, 20 rows
-    pin 0xc01…   piece A, 998 rows (2 marked)  │ piece B, 20 rows  │ piece C, 2 rows
+    pin 0x9f3…   fragment A, 1000 rows            │ fragment B, 20 rows
+    pin 0xc01…   fragment A, 998 rows (2 marked)  │ fragment B, 20 rows  │ fragment C, 2 rows
 
     B is the same. Of A the two marked rows are read from the first pin: they are gone. C is read from the second: it came.
 
@@ -22,21 +22,21 @@ from omnigraph.storage.lance_format.deletions import Positions
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.lance_format.fragments import plain
 from omnigraph.storage.tables.changes import WrittenRows
-from omnigraph.storage.tables.rows import Piece, deleted, pieces
+from omnigraph.storage.tables.rows import Fragment, deleted, fragments
 from omnigraph.storage.tables.table import LOOKUP_BATCH, Table
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a piece."""
+    """Rows of a fragment."""
 
-    piece: Piece
+    fragment: Fragment
     offsets: Positions | None = None
     """Where they stand in it; None: all that are not deleted."""
 
     @property
     def rows(self) -> int:
-        return self.piece.rows if self.offsets is None else len(self.offsets)
+        return self.fragment.rows if self.offsets is None else len(self.offsets)
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class Unlike:
 
     @property
     def is_appended(self) -> bool:
-        """Whether the second pin is the first with whole pieces added."""
-        return not self.gone and all(part.offsets is None and part.piece.deletions is None for part in self.came)
+        """Whether the second pin is the first with whole fragments added."""
+        return not self.gone and all(part.offsets is None and part.fragment.deletions is None for part in self.came)
 
 
 def rows_apart(first: Table, second: Table) -> int:
     """About how many rows comparing two pins would read. Reads nothing."""
     ours, theirs = _by_files(first), _by_files(second)
-    count = sum(piece.rows for files, piece in ours.items() if files not in theirs)
-    count += sum(piece.rows for files, piece in theirs.items() if files not in ours)
+    count = sum(fragment.rows for files, fragment in ours.items() if files not in theirs)
+    count += sum(fragment.rows for files, fragment in theirs.items() if files not in ours)
     shared = ((ours[files], theirs[files]) for files in ours.keys() & theirs.keys())
     return count + sum(abs(a.rows - b.rows) + 1 for a, b in shared if not a.holds_the_same_as(b))
 
@@ -70,15 +70,15 @@ def rows_apart(first: Table, second: Table) -> int:
 def unlike(first: Table, second: Table) -> Unlike:
     """Where two pins differ. Reads deletion files, no rows."""
     ours, theirs = _by_files(first), _by_files(second)
-    gone = [Part(piece) for files, piece in ours.items() if files not in theirs]
-    came = [Part(piece) for files, piece in theirs.items() if files not in ours]
-    for files, piece in ours.items():
+    gone = [Part(fragment) for files, fragment in ours.items() if files not in theirs]
+    came = [Part(fragment) for files, fragment in theirs.items() if files not in ours]
+    for files, fragment in ours.items():
         other = theirs.get(files)
-        if other is None or piece.holds_the_same_as(other):
+        if other is None or fragment.holds_the_same_as(other):
             continue
-        marked, marked_there = deleted(first, piece), deleted(second, other)
+        marked, marked_there = deleted(first, fragment), deleted(second, other)
         if len(fell := np.setdiff1d(marked_there, marked, assume_unique=True)):
-            gone.append(Part(piece, fell))
+            gone.append(Part(fragment, fell))
         if len(rose := np.setdiff1d(marked, marked_there, assume_unique=True)):
             came.append(Part(other, rose))
     return Unlike(tuple(gone), tuple(came))
@@ -86,34 +86,34 @@ def unlike(first: Table, second: Table) -> Unlike:
 
 def in_both(parts: Sequence[Part], others: Sequence[Part]) -> tuple[Part, ...]:
     """Rows of a pin that are among two choices."""
-    chosen = {part.piece.files: part for part in others}
+    chosen = {part.fragment.files: part for part in others}
     found = []
     for part in parts:
-        other = chosen.get(part.piece.files)
+        other = chosen.get(part.fragment.files)
         if other is None:
             continue
         if part.offsets is None or other.offsets is None:
             found.append(part if other.offsets is None else other)
         elif len(offsets := np.intersect1d(part.offsets, other.offsets, assume_unique=True)):
-            found.append(Part(part.piece, offsets))
+            found.append(Part(part.fragment, offsets))
     return tuple(found)
 
 
 def addresses(parts: Sequence[Part]) -> Positions:
-    """Where rows stand that were chosen one by one: the number of the piece, then the offset."""
-    some = [(part.piece.number << 32) + part.offsets for part in parts if part.offsets is not None]
+    """Where rows stand that were chosen one by one: the number of the fragment, then the offset."""
+    some = [(part.fragment.number << 32) + part.offsets for part in parts if part.offsets is not None]
     return np.concatenate(some) if some else np.empty(0, np.int64)
 
 
 def at_addresses(parts: Sequence[Part], chosen: Positions) -> tuple[Part, ...]:
     """Of rows that were chosen one by one, those at some addresses."""
-    kept = ((part, np.isin((part.piece.number << 32) + part.offsets, chosen)) for part in parts if part.offsets is not None)
-    return tuple(Part(part.piece, part.offsets[mask]) for part, mask in kept if part.offsets is not None and mask.any())
+    kept = ((part, np.isin((part.fragment.number << 32) + part.offsets, chosen)) for part in parts if part.offsets is not None)
+    return tuple(Part(part.fragment, part.offsets[mask]) for part, mask in kept if part.offsets is not None and mask.any())
 
 
 def everything(table: Table) -> tuple[Part, ...]:
     """All rows of a pin."""
-    return tuple(Part(piece) for piece in pieces(table))
+    return tuple(Part(fragment) for fragment in fragments(table))
 
 
 def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | None = None) -> pa.Table:
@@ -121,7 +121,7 @@ def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | Non
     found: list[pa.Table] = []
     names = None if columns is None else list(columns)
     with table.reading(f"read {table.location}"):
-        wanted = {part.piece.number for part in parts if part.offsets is None}
+        wanted = {part.fragment.number for part in parts if part.offsets is None}
         if wanted:
             fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
             found.append(table.scanner(names, fragments=fragments, blob_handling="all_binary").to_table())
@@ -146,13 +146,13 @@ def same_columns(first: Table, second: Table) -> bool:
 
 
 def graft(table: Table, parts: Sequence[Part]) -> WrittenRows:
-    """Whole pieces of a pin as rows to be appended to another pin with the same columns: the data files stay where they are."""
+    """Whole fragments of a pin as rows to append to another pin with the same columns: the data files stay where they are."""
     described = []
     with table.reading(f"list what {table.location} is made of"):
         for part in parts:
-            fragment = table.dataset.get_fragment(part.piece.number)
+            fragment = table.dataset.get_fragment(part.fragment.number)
             assert fragment is not None
-            # Lance numbers an appended piece itself.
+            # Lance numbers an appended fragment itself.
             described.append(
                 replace(
                     fragment.metadata,
@@ -165,16 +165,16 @@ def graft(table: Table, parts: Sequence[Part]) -> WrittenRows:
     return WrittenRows(plain(described), sum(part.rows for part in parts), ())
 
 
-def pieces_apart(first: Table, second: Table) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Numbers of the second pin's pieces that the first does not have, and of the first that the second does not have."""
-    ours = {piece.number: piece for piece in pieces(first)}
-    theirs = {piece.number: piece for piece in pieces(second)}
+def fragments_apart(first: Table, second: Table) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Numbers of the second pin's fragments that the first does not have, and of the first that the second does not have."""
+    ours = {fragment.number: fragment for fragment in fragments(first)}
+    theirs = {fragment.number: fragment for fragment in fragments(second)}
 
-    def only(those: dict[int, Piece], others: dict[int, Piece]) -> tuple[int, ...]:
+    def only(those: dict[int, Fragment], others: dict[int, Fragment]) -> tuple[int, ...]:
         return tuple(sorted(n for n, p in those.items() if n not in others or not p.holds_the_same_as(others[n])))
 
     return only(theirs, ours), only(ours, theirs)
 
 
-def _by_files(table: Table) -> dict[tuple[str, ...], Piece]:
-    return {piece.files: piece for piece in pieces(table)}
+def _by_files(table: Table) -> dict[tuple[str, ...], Fragment]:
+    return {fragment.files: fragment for fragment in fragments(table)}

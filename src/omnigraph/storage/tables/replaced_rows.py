@@ -1,8 +1,8 @@
-"""What a large merge replaces, found side by side: each piece of a table is compared with the new ids by itself.
+"""What a large merge replaces, found side by side: each fragment of a table is compared with the new ids by itself.
 
-    piece 0 ─┐                        ┌─▶ 3 rows go: a deletion file
-    piece 1 ─┼─ ids among the new? ───┼─▶ nothing
-    piece 2 ─┘                        └─▶ all rows go: the piece goes
+    fragment 0 ─┐                        ┌─▶ 3 rows go: a deletion file
+    fragment 1 ─┼─ ids among the new? ───┼─▶ nothing
+    fragment 2 ─┘                        └─▶ all rows go: the fragment goes
 
 The marks hold for the version they were made on. If the table has moved by the time they are published, the publisher looks for
 the ids itself, as it does for small changes.
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from omnigraph.storage.tables.changes import Marks
-from omnigraph.storage.tables.rows import pieces
+from omnigraph.storage.tables.rows import fragments
 from omnigraph.storage.tables.work import PinnedTable, Run
 
 _IDS = 1 << 20
@@ -26,16 +26,16 @@ _IDS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """One piece of a table, and the table whose ids replace it."""
+    """One fragment of a table, and the table whose ids replace it."""
 
     table: PinnedTable
-    piece: int
+    fragment: int
     new: PinnedTable
 
 
 def marks_for(table: PinnedTable, new: PinnedTable, run: Run) -> Marks:
     """Marks for all rows of a table whose ids are among those of another."""
-    found: Sequence[Marks] = run(mark, [Marking(table, piece.number, new) for piece in pieces(table.open())])
+    found: Sequence[Marks] = run(mark, [Marking(table, fragment.number, new) for fragment in fragments(table.open())])
     return Marks(
         table.state.pin,
         tuple(f for marks in found for f in marks.touched),
@@ -45,10 +45,10 @@ def marks_for(table: PinnedTable, new: PinnedTable, run: Run) -> Marks:
 
 
 def mark(work: Marking) -> Marks:
-    """Marks for the rows of one piece."""
+    """Marks for the rows of one fragment."""
     table = work.table.open()
     with table.reading(f"look for replaced rows in {table.location}"):
-        fragment = table.dataset.get_fragment(work.piece)
+        fragment = table.dataset.get_fragment(work.fragment)
         assert fragment is not None
         rows = table.scanner(columns=["id"], fragments=[fragment], with_row_address=True).to_table()
     ids, there = rows["id"], np.zeros(rows.num_rows, np.bool_)

@@ -1,11 +1,11 @@
 """Rows of a pinned table by position, and what two pins of a table have in common.
 
-The rows of a pin have an order: piece after piece, deleted rows left out. The *position* of a row in that order is what the
-engine numbers columns by. A `Piece` says which rows stand where without reading them, so that whoever holds a column of one pin
-can make the column of another by reading only the pieces that differ:
+The rows of a pin have an order: fragment after fragment, deleted rows left out. The *position* of a row in that order is what the
+engine numbers columns by. A `Fragment` says which rows are where without reading them, so that whoever holds a column of one pin
+can make the column of another by reading only the fragments that differ:
 
-    pin 0x9f3…   piece A, 1000 rows          │ piece B, 20 rows
-    pin 0xc01…   piece A, 999 rows (1 gone)  │ piece B, 20 rows  │ piece C, 1 row       an update of one row of A
+    pin 0x9f3…   fragment A, 1000 rows          │ fragment B, 20 rows
+    pin 0xc01…   fragment A, 999 rows (1 gone)  │ fragment B, 20 rows  │ fragment C, 1 row       an update of one row of A
 
     B is the same, C is new, and of A it is enough to know which rows survived (`offsets`).
 """
@@ -41,7 +41,7 @@ SCANNED_IMAGES = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Fragment:
     """Rows that were written together, less those deleted since."""
 
     number: int
@@ -53,13 +53,13 @@ class Piece:
     rows: int
     """Those not deleted."""
 
-    def holds_the_same_as(self, other: Piece) -> bool:
+    def holds_the_same_as(self, other: Fragment) -> bool:
         return self.files == other.files and self.deletions == other.deletions
 
 
-def pieces(table: Table) -> tuple[Piece, ...]:
+def fragments(table: Table) -> tuple[Fragment, ...]:
     """What a pin is made of, in row order. A pin does not change, so a handle is asked once."""
-    known: tuple[Piece, ...] | None = table.about.get("pieces")
+    known: tuple[Fragment, ...] | None = table.about.get("fragments")
     if known is not None:
         return known
     found = []
@@ -68,8 +68,8 @@ def pieces(table: Table) -> tuple[Piece, ...]:
             about = fragment.metadata
             name = None if about.deletion_file is None else deletion_file(about)
             files = tuple(str(file.path) for file in about.files)
-            found.append(Piece(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
-    table.about["pieces"] = tuple(found)
+            found.append(Fragment(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
+    table.about["fragments"] = tuple(found)
     return tuple(found)
 
 
@@ -80,10 +80,10 @@ def column_identity(table: Table, name: str) -> int:
     return int(found.id())
 
 
-def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -> pa.Table:
-    """All rows of some pieces, in row order."""
+def read_fragments(table: Table, chosen: Sequence[Fragment], columns: Sequence[str]) -> pa.Table:
+    """All rows of some fragments, in row order."""
     with table.reading(f"read {table.location}"):
-        wanted = {piece.number for piece in chosen}
+        wanted = {fragment.number for fragment in chosen}
         fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         schema = pa.schema([table.schema.field(name) for name in columns])
         if not fragments:
@@ -93,7 +93,7 @@ def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -
             scanner = table.scanner(columns=list(columns), fragments=list(some), scan_in_order=True, batch_size=_SCANNED_ROWS)
             return scanner.to_table()
 
-        if len(fragments) < 2 or sum(piece.rows for piece in chosen) < SIDE_BY_SIDE:
+        if len(fragments) < 2 or sum(fragment.rows for fragment in chosen) < SIDE_BY_SIDE:
             return read(fragments)
         sizes = np.cumsum([f.metadata.physical_rows for f in fragments])
         half = min(max(1, int(np.searchsorted(sizes, sizes[-1] / 2, side="right"))), len(fragments) - 1)
@@ -101,19 +101,19 @@ def read_pieces(table: Table, chosen: Sequence[Piece], columns: Sequence[str]) -
             return pa.concat_tables(pool.map(read, (fragments[:half], fragments[half:])))
 
 
-def offsets(table: Table, piece: Piece) -> Positions:
-    """Where in a piece, as it was written, the rows stand that are not deleted; ascending."""
-    there = np.ones(piece.written, np.bool_)
-    there[deleted(table, piece)] = False
+def offsets(table: Table, fragment: Fragment) -> Positions:
+    """Where in a fragment, as it was written, the rows stand that are not deleted; ascending."""
+    there = np.ones(fragment.written, np.bool_)
+    there[deleted(table, fragment)] = False
     return np.flatnonzero(there)
 
 
-def deleted(table: Table, piece: Piece) -> Positions:
-    """Where in a piece the rows stand that are deleted; ascending. Reads the deletion file, and no row."""
-    if piece.deletions is None:
+def deleted(table: Table, fragment: Fragment) -> Positions:
+    """Where in a fragment the rows stand that are deleted; ascending. Reads the deletion file, and no row."""
+    if fragment.deletions is None:
         return np.empty(0, np.int64)
     with table.reading(f"read deletions of {table.location}"):
-        return read_deletions(table.place, f"{table.location}/{piece.deletions}", piece.written - piece.rows)
+        return read_deletions(table.place, f"{table.location}/{fragment.deletions}", fragment.written - fragment.rows)
 
 
 def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table:
@@ -122,11 +122,11 @@ def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table
         return table.dataset.take(positions.tolist(), columns=list(columns))
 
 
-def row_bytes(table: Table, columns: Sequence[str], pieces: Iterable[int] | None = None) -> Positions:
+def row_bytes(table: Table, columns: Sequence[str], fragments: Iterable[int] | None = None) -> Positions:
     """About how many bytes each row has in memory, in row order. Reads texts and lists, some megabytes at a time, and no blob."""
     kinds = {name: table.schema.field(name).type for name in columns}
     varying = [name for name, kind in kinds.items() if not is_fixed(kind)]
-    wanted = None if pieces is None else set(pieces)
+    wanted = None if fragments is None else set(fragments)
     found = [np.empty(0, np.int64)]
     with table.reading(f"read {table.location}"):
         chosen = [f for f in table.dataset.get_fragments() if wanted is None or f.fragment_id in wanted]
@@ -144,7 +144,7 @@ def row_bytes(table: Table, columns: Sequence[str], pieces: Iterable[int] | None
 
 
 def found(table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
-    """Rows a filter keeps, through an index if there is one: their addresses (piece number, then offset) and some columns."""
+    """Rows a filter keeps, through an index if there is one: their addresses (fragment number, then offset) and some columns."""
     with table.reading(f"read {table.location}"):
         rows = table.scanner(
             columns=list(columns), filter=where.sql, with_row_address=True, use_scalar_index=use_index, prefilter=True
@@ -167,11 +167,11 @@ def scan_images(
     table: Table,
     columns: Sequence[str] | None = None,
     *,
-    pieces: Iterable[int] | None = None,
+    fragments: Iterable[int] | None = None,
     batch_rows: int = SCANNED_IMAGES,
 ) -> Iterator[pa.RecordBatch]:
-    """Complete rows, or some of their columns, in row order, blobs as bytes; all, or of some pieces (by number)."""
-    wanted = None if pieces is None else set(pieces)
+    """Complete rows, or some of their columns, in row order, blobs as bytes; all, or of some fragments (by number)."""
+    wanted = None if fragments is None else set(fragments)
     with table.reading(f"read {table.location}"):
         chosen = None if wanted is None else [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         if chosen == []:
@@ -186,9 +186,9 @@ def scan_images(
         yield from scanner.to_batches()
 
 
-def scan_without(table: Table, column: str, pieces: Iterable[int]) -> Iterator[pa.RecordBatch]:
-    """Complete rows of some pieces that have no value in a column, blobs as bytes. Reads no value of the others."""
-    wanted = set(pieces)
+def scan_without(table: Table, column: str, fragments: Iterable[int]) -> Iterator[pa.RecordBatch]:
+    """Complete rows of some fragments that have no value in a column, blobs as bytes. Reads no value of the others."""
+    wanted = set(fragments)
     with table.reading(f"read {table.location}"):
         chosen = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
         if not chosen:
@@ -219,7 +219,7 @@ def columns_of_written(table: Table, state: TableState, written: WrittenRows, co
     _, handle = table.apply(state, Overwrite(written))
     if handle is None:
         return pa.schema([table.schema.field(name) for name in columns]).empty_table()
-    return read_pieces(handle, pieces(handle), columns)
+    return read_fragments(handle, fragments(handle), columns)
 
 
 def chosen_of_written(table: Table, state: TableState, written: WrittenRows, chosen: Mask) -> Iterator[pa.RecordBatch]:

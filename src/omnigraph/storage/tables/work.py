@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.tables.changes import TableState
-from omnigraph.storage.tables.rows import Piece
+from omnigraph.storage.tables.rows import Fragment
 from omnigraph.storage.tables.table import Table, Tables
 
 P = TypeVar("P")
@@ -71,13 +71,13 @@ class PinnedTable:
         return Place.at(self.uri, dict(self.options), self.durability)
 
 
-def cut(pieces: Iterable[Piece], rows: int) -> Iterator[tuple[int, ...]]:
-    """Numbers of consecutive pieces that together have so many rows, or few more."""
+def cut(fragments: Iterable[Fragment], rows: int) -> Iterator[tuple[int, ...]]:
+    """Numbers of consecutive fragments that together have so many rows, or few more."""
     group: list[int] = []
     held = 0
-    for piece in pieces:
-        group.append(piece.number)
-        held += piece.rows
+    for fragment in fragments:
+        group.append(fragment.number)
+        held += fragment.rows
         if held >= rows:
             yield tuple(group)
             group, held = [], 0

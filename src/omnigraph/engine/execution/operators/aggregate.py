@@ -209,14 +209,14 @@ def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
     for place, aggregated in enumerate(wanted):
         state: list[Array | Vec] = []
         for part in range(len(partials[0].states[place])):
-            pieces = [p.states[place][part] for p in partials]
-            if isinstance(pieces[0], Vec):
-                vec = concat_vecs([v for v in pieces if isinstance(v, Vec)])
+            batches = [p.states[place][part] for p in partials]
+            if isinstance(batches[0], Vec):
+                vec = concat_vecs([v for v in batches if isinstance(v, Vec)])
                 valid = vec.is_valid()
                 largest = aggregated.function is Fn.MAX
                 state.append(_extreme(vec.keep(valid), groups.group[valid], groups.count, largest=largest))
             else:
-                values = np.concatenate([v for v in pieces if isinstance(v, np.ndarray)])
+                values = np.concatenate([v for v in batches if isinstance(v, np.ndarray)])
                 if values.dtype.kind == "f":
                     state.append(np.bincount(groups.group, weights=values, minlength=groups.count))
                 elif part == len(partials[0].states[place]) - 1:  # how many there are

@@ -15,7 +15,7 @@ import numpy as np
 from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Numbers, distinct_count, each_once, has_nobody
-from omnigraph.engine.execution.budget import PIECE_ROWS
+from omnigraph.engine.execution.budget import BATCH_ROWS
 from omnigraph.engine.execution.evaluate import Scope, holds
 from omnigraph.engine.execution.frame import Frame
 from omnigraph.engine.execution.operators.merge import merge_numbers
@@ -247,7 +247,7 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         rows, targets = walks(hop, sources[kept], run)
         return kept[rows], targets
     if looks_up(run, hop, len(sources), hop.maximum, charge=False):
-        return walk(sources, hop.minimum, hop.maximum, lambda nodes: _pieces(stepper(run, hop, nodes, hops=1), nodes, run))
+        return walk(sources, hop.minimum, hop.maximum, lambda nodes: _batches(stepper(run, hop, nodes, hops=1), nodes, run))
     if run.trace is not None:
         run.trace.note("adjacency")
     adjacency = adjacency_of(run, hop.edge, hop.direction)
@@ -264,19 +264,19 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         return np.zeros(len(found), np.int64), found
     distinct, inverse = np.unique(sources, return_inverse=True)
     if len(distinct) < len(sources):
-        rows, targets = walk(distinct, hop.minimum, hop.maximum, lambda nodes: _pieces(adjacency, nodes, run))
+        rows, targets = walk(distinct, hop.minimum, hop.maximum, lambda nodes: _batches(adjacency, nodes, run))
         per_source = np.searchsorted(rows, np.arange(len(distinct) + 1))
         index, places = _spread(per_source, inverse)
         return index, targets[places]
-    return walk(sources, hop.minimum, hop.maximum, lambda nodes: _pieces(adjacency, nodes, run))
+    return walk(sources, hop.minimum, hop.maximum, lambda nodes: _batches(adjacency, nodes, run))
 
 
-def _pieces(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[tuple[Numbers, Array]]:
+def _batches(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[tuple[Numbers, Array]]:
     """Neighbours of nodes, some at a time: index of the node, neighbour."""
     if not run.budget.limited:
         yield known.expand(nodes)
         return
-    most = run.budget.rows(6, PIECE_ROWS * 4)
+    most = run.budget.rows(6, BATCH_ROWS * 4)
     total = np.cumsum(known.degrees(nodes))
     start = 0
     while start < len(nodes):

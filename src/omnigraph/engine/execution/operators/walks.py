@@ -173,7 +173,7 @@ def _from(nodes: Numbers, walks: tuple[st.Walk, ...], run: Run, bindings: dict[s
             values[allowed] = totals
         by_number = _by_number(reached, values)
         parts = []
-        for some in _pieces(known, starting, run):
+        for some in _batches(known, starting, run):
             neighbours, lengths = known.neighbours_of(some)
             found = values[np.searchsorted(reached, neighbours)] if by_number is None else by_number[neighbours]
             parts.append(counts.in_turn(found, lengths))
@@ -186,7 +186,7 @@ def _degrees(known: Adjacency | Looked, nodes: Numbers, last: tuple[st.Walk, ...
     if not last:
         return known.degrees(nodes)
     parts = []
-    for some in _pieces(known, nodes, run):
+    for some in _batches(known, nodes, run):
         neighbours, lengths = known.neighbours_of(some)
         parts.append(counts.in_turn(stepper(run, last[0].hop, neighbours, hops=1).degrees(neighbours), lengths))
     return _joined(parts)
@@ -207,13 +207,13 @@ def _joined(parts: list[Array]) -> Array:
 
 def _reached(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Numbers:
     """Distinct neighbours of some nodes, ascending."""
-    parts = [known.reached(some) for some in _pieces(known, nodes, run)]
+    parts = [known.reached(some) for some in _batches(known, nodes, run)]
     if not parts:
         return np.empty(0, np.int64)
     return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
 
 
-def _pieces(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[Numbers]:
+def _batches(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[Numbers]:
     """Nodes in parts that have no more than `_EDGES_AT_ONCE` edges, as far as single nodes allow."""
     if len(nodes) <= 1:
         if len(nodes):

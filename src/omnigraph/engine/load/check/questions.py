@@ -33,7 +33,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.hashing import all_differ, hashes
 from omnigraph.engine.arrays.numbering import Numbers
-from omnigraph.storage.tables.rows import pieces, scan_images
+from omnigraph.storage.tables.rows import fragments, scan_images
 from omnigraph.storage.tables.work import PinnedTable
 
 MOST_SUSPECTS: Final = 100_000
@@ -67,14 +67,14 @@ class Values:
     besides: pa.Table | None = None
     """Rows that are in no data file."""
     only: int | None = None
-    """One of the pieces of the table, by its number; None: all."""
+    """One of the fragments of the table, by its number; None: all."""
 
     def pairs(self) -> Iterator[pa.RecordBatch]:
         """Values in text with their entities; a value with a missing part is left out."""
         names = list(dict.fromkeys([*self.columns, self.entity]))
         if self.table is not None:
             chosen = None if self.only is None else [self.only]
-            for batch in scan_images(self.table.open(), names, pieces=chosen, batch_rows=_BATCH):
+            for batch in scan_images(self.table.open(), names, fragments=chosen, batch_rows=_BATCH):
                 yield self._pairs(batch)
         if self.besides is not None:
             for batch in self.besides.select(names).combine_chunks().to_batches():
@@ -84,7 +84,7 @@ class Values:
         """The same values, in parts that can be read side by side."""
         found = [] if self.besides is None else [replace(self, table=None)]
         if self.table is not None:
-            found += [replace(self, besides=None, only=piece.number) for piece in pieces(self.table.open())]
+            found += [replace(self, besides=None, only=fragment.number) for fragment in fragments(self.table.open())]
         return found
 
     def _pairs(self, batch: pa.RecordBatch) -> pa.RecordBatch:
