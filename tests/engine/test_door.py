@@ -15,7 +15,7 @@ import omnigraph as og
 from omnigraph.embedding import MockEmbedder
 from omnigraph.engine.analytics import Analytics, Measured
 from omnigraph.engine.branches import Branches
-from omnigraph.engine.calls.guard import GUARDED, door
+from omnigraph.engine.calls.guard import GUARDED, guarded
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.graph import Graph, Session
 from omnigraph.engine.tags import Tags
@@ -175,7 +175,7 @@ def test_every_entry_of_spark_is_guarded() -> None:
 def test_a_parameter_that_nobody_checks_is_noticed_at_once() -> None:
     with pytest.raises(TypeError, match="nobody checks `surprise`"):
 
-        @door()
+        @guarded()
         def call(surprise: int) -> None: ...
 
 

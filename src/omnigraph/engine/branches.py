@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN, GraphStore, Ref
@@ -20,22 +20,22 @@ class Branches:
         names = self._store.branches()
         return one_line(f"{counted(len(names), 'branch')}: {', '.join(names)}")
 
-    @door(name=arguments.branch)
+    @guarded(name=arguments.branch)
     def create(self, name: str, from_: State = MAIN, *, actor: str | None = None) -> Ref:
         """A branch that starts where another branch is, or at a commit or tag. `actor` created it."""
         return self._store.create_branch(name, at=name_of(from_), actor=actor).shown()
 
-    @door(name=arguments.branch)
+    @guarded(name=arguments.branch)
     def get(self, name: str) -> Ref:
         """A branch: where it came from, who created it and when."""
         return self._store.ref(name).shown()
 
-    @door()
+    @guarded()
     def list(self) -> list[str]:
         """Names, sorted."""
         return self._store.branches()
 
-    @door(name=arguments.branch)
+    @guarded(name=arguments.branch)
     def delete(self, name: str, *, actor: str | None = None) -> Commit | None:
         """Forget a branch. Its commits stay reachable through branches made from it, and tags.
 

@@ -31,7 +31,7 @@ from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
 from omnigraph.engine.calls.arguments import source as source_to_load
-from omnigraph.engine.calls.guard import door, still_inside
+from omnigraph.engine.calls.guard import guarded, still_inside
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.reader import Read, Reader, Target
 from omnigraph.engine.execution.result import Result
@@ -167,7 +167,7 @@ class Graph:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @door()
+    @guarded()
     def query(
         self,
         source: QueryText,
@@ -186,13 +186,13 @@ class Graph:
         read = Read(source, params, name, Budget(timeout, memory_limit, cancel), Traversal(traversal or "auto"))
         return self._reader.answer(self._views.view(branch, at), read, Target(branch, at))
 
-    @door()
+    @guarded()
     def session(self, branch: str | None = None, at: State | None = None) -> Session:
         """One view for several reads: what others commit meanwhile is not seen."""
         at = name_of(at)
         return Session(self._reader, self._views.view(branch, at), Target(branch, at))
 
-    @door()
+    @guarded()
     def stream(
         self,
         source: QueryText,
@@ -209,7 +209,7 @@ class Graph:
         read = Read(source, params, name, Budget(timeout, memory_limit, cancel))
         return still_inside("stream", self._reader.stream(self._view(branch, at), read))
 
-    @door()
+    @guarded()
     def explain(
         self,
         source: QueryText,
@@ -226,7 +226,7 @@ class Graph:
         read = Read(source, params, name, traversal=Traversal(traversal or "auto"))
         return self._reader.explain(self._views.view(branch, at), read, Target(branch, at), analyze=analyze)
 
-    @door()
+    @guarded()
     def subgraph(
         self,
         source: QueryText,
@@ -240,31 +240,31 @@ class Graph:
         """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
         return self._inspection.subgraph(self._view(branch, at), source, params, name, limit)
 
-    @door()
+    @guarded()
     def blob(
         self, entity: Kind, type: str, id: str, property: str, *, branch: str | None = None, at: State | None = None
     ) -> Blob:
         """A Blob property of one node or edge: its bytes, or the URI it refers to."""
         return self._inspection.blob(self._view(branch, at), later.inspection.Cell(entity, type, id, property))
 
-    @door()
+    @guarded()
     def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
         """How many of what there is, what is indexed, and how memory is used."""
         return self._inspection.stats(self._view(branch, at))
 
-    @door()
+    @guarded()
     def snapshot(self, branch: str | None = None, at: State | None = None) -> GraphSnapshot:
         """What stands where at the newest commit of a branch, or at a commit or tag."""
         return self._inspection.snapshot(self._view(branch, at))
 
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @door()
+    @guarded()
     def commits(self, branch: str = MAIN, limit: int | None = None, *, maintenance: bool = False) -> CommitList:
         """Commits of a branch, newest first; with `maintenance` also those that only changed how the graph is stored."""
         return CommitList(self._past.commits(branch, limit, maintenance=maintenance))
 
-    @door()
+    @guarded()
     def commit(self, commit: State, *, maintenance: bool = False) -> Commit:
         """A commit by id, or the one that a branch or tag names.
 
@@ -272,7 +272,7 @@ class Graph:
         """
         return self._inspection.commit(name_of(commit), maintenance=maintenance)
 
-    @door()
+    @guarded()
     def diff(self, before: State, after: State, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Diff:
         """What differs between two branches, tags or commits. What it costs follows what differs.
 
@@ -281,7 +281,7 @@ class Graph:
         """
         return self._past.diff(name_of(before), name_of(after), kinds, types, ops)
 
-    @door()
+    @guarded()
     def changes(
         self,
         since: str = "now",
@@ -304,7 +304,7 @@ class Graph:
             branch, since, later.changes_.Filter.of(kinds, types, ops), later.feed.Limits(limit, max_bytes, max_commits)
         )
 
-    @door()
+    @guarded()
     def commit_changes(
         self,
         commit: State,
@@ -320,7 +320,7 @@ class Graph:
         wanted, limits = later.changes_.Filter.of(kinds, types, ops), later.feed.Limits(limit, max_bytes)
         return self._past.commit_changes(name_of(commit), wanted, limits, page_token)
 
-    @door()
+    @guarded()
     def baseline(self, branch: str = MAIN, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Baseline:
         """Everything at the newest commit of a branch, and the cursor to follow its changes from there.
 
@@ -328,7 +328,7 @@ class Graph:
         """
         return self._past.baseline(branch, later.changes_.Filter.of(kinds, types, ops))
 
-    @door(source=arguments.branch)
+    @guarded(source=arguments.branch)
     def merge(
         self,
         source: str,
@@ -351,7 +351,7 @@ class Graph:
         """
         return self._merged(self._past.merge(source, into, later.merging.Wanted(dry_run, resolve, strict, actor, message)))
 
-    @door()
+    @guarded()
     def revert(
         self,
         commit: State,
@@ -375,7 +375,7 @@ class Graph:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @door()
+    @guarded()
     def mutate(
         self,
         source: QueryText,
@@ -405,7 +405,7 @@ class Graph:
         recorded = None if commit_ is None else commit_.actor
         return later.receipts.Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, recorded, commit_)
 
-    @door(source=source_to_load, types=texts, progress=either("True, False or a function", flag, function))
+    @guarded(source=source_to_load, types=texts, progress=either("True, False or a function", flag, function))
     def load(
         self,
         source: Source,
@@ -459,7 +459,7 @@ class Graph:
         self._after_write(branch, view.catalog)
         return result
 
-    @door(target=either("a path, or something to write to", path, having("a sink", "write")))
+    @guarded(target=either("a path, or something to write to", path, having("a sink", "write")))
     def export(
         self,
         target: AnyPath | ByteSink,
@@ -476,7 +476,7 @@ class Graph:
         sink = Path(target) if isinstance(target, os.PathLike) else target
         return later.lines.export(self._view(branch, at), sink, types, progress)
 
-    @door()
+    @guarded()
     def plan_schema(
         self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, backfill: Backfills | None = None
     ) -> MigrationPlan:
@@ -486,7 +486,7 @@ class Graph:
         source = schema_source(schema)
         return plan_schema(self._view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
 
-    @door()
+    @guarded()
     def apply_schema(
         self,
         schema: str | Path,
@@ -514,7 +514,7 @@ class Graph:
             actor=actor,
         )
 
-    @door()
+    @guarded()
     def schema(self, branch: str | None = None, at: State | None = None) -> str:
         """The text of the schema."""
         return self._store.schema(self._view(branch, at).snapshot).source
@@ -526,7 +526,7 @@ class Graph:
 
     # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @door()
+    @guarded()
     def optimize(
         self, branch: str = MAIN, *, progress: Callable[[TypeOutcome], None] | None = None, actor: str | None = None
     ) -> Optimized:
@@ -534,7 +534,7 @@ class Graph:
         self._store.require_writable()
         return later.reconcile.optimize(self._store, branch, self._view(branch).catalog, progress, actor=actor)
 
-    @door()
+    @guarded()
     def embed(
         self,
         *,
@@ -568,7 +568,7 @@ class Graph:
         self._after_write(branch, view.catalog)
         return done
 
-    @door()
+    @guarded()
     def verify(self, *, deep: bool = False, content: bool = False) -> VerifyReport:
         """Whether everything the graph refers to is there; `deep` looks at every retained commit.
 
@@ -580,7 +580,7 @@ class Graph:
 
         return verify(self._store, deep=deep, content=content, further=lambda found: broken_promises(self._view, found))
 
-    @door()
+    @guarded()
     def cleanup(
         self, keep: int = 10, older_than: str | timedelta = "7d", *, dry_run: bool = True, actor: str | None = None
     ) -> ReclaimReport:

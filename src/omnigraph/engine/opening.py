@@ -10,7 +10,7 @@ from omnigraph.catalog.catalog import Catalog
 from omnigraph.embedding import Embedder
 from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.calls.arguments import AnyPath
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import MEMORY_BUDGET, Graph
 from omnigraph.engine.schema.documents import first_schema, schema_source, tables_of
 from omnigraph.engine.snapshot.saved import LEAST_ROWS
@@ -18,7 +18,7 @@ from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.graph_store import GraphStore
 
 
-@door()
+@guarded()
 def init(
     path: AnyPath,
     schema: str | Path,
@@ -40,7 +40,7 @@ def init(
     return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs, reopen=open)
 
 
-@door()
+@guarded()
 def open(
     path: AnyPath,
     *,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from threading import Event
 from types import TracebackType
 
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.reader import Read, Reader, Target
 from omnigraph.engine.execution.result import Result
@@ -37,7 +37,7 @@ class Session:
         """The commit that is read."""
         return self._view.snapshot.commit
 
-    @door()
+    @guarded()
     def query(
         self,
         source: QueryText,

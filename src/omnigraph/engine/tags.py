@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.errors import GraphError
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.deleted_tags import DeletedTag, deleted_tags
@@ -24,19 +24,19 @@ class Tags:
         names = sorted([*(tag.name for tag in found), *unread])
         return one_line(f"{counted(len(names), 'tag')}{': ' if names else ''}{', '.join(names)}")
 
-    @door(name=arguments.branch)
+    @guarded(name=arguments.branch)
     def create(self, name: str, commit: State, *, actor: str | None = None) -> Tag:
         """A name for a commit (or for the newest of a branch), which is then never reclaimed. `actor` created it."""
         return self._store.create_tag(name, name_of(commit), actor=actor)
 
-    @door()
+    @guarded()
     def deleted(self) -> list[DeletedTag]:
         """Tags that were deleted, by name: what they named, who deleted them and when. Of each name the last deletion."""
         found, _ = deleted_tags(self._store.place)
         there = {tag.name: tag for tag in self._store.readable_tags()[0]}
         return [d for d in found if there.get(d.tag.name) != d.tag]  # a process may have died before it deleted it
 
-    @door()
+    @guarded()
     def list(self) -> list[Tag]:
         """Every tag, by name."""
         found, unread = self._store.readable_tags()
@@ -53,7 +53,7 @@ class Tags:
         except GraphError:  # listing tags does not depend on what they name being whole
             return tag
 
-    @door(name=arguments.branch)
+    @guarded(name=arguments.branch)
     def delete(self, name: str, *, actor: str | None = None) -> DeletedTag | None:
         """Forget a name. That `actor` deleted it is recorded until the name is deleted again; None if the tag was damaged."""
         return self._store.delete_tag(name, actor=actor)

@@ -35,7 +35,7 @@ from omnigraph.engine.analytics.front import Analytics, Asked
 from omnigraph.engine.analytics.local import Measured
 from omnigraph.engine.analytics.scope import Direction, Scope
 from omnigraph.engine.analytics.written import write_back
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.parts import parts_of
 from omnigraph.errors import NotFound
@@ -73,7 +73,7 @@ class MeasuredFrame:
         return found
 
 
-@door()
+@guarded()
 def analytics(graph: Graph, *, spark: SparkSession | None = None) -> Analytics[MeasuredFrame]:
     """The measures of a graph, computed by Spark. Methods are those of `g.analytics`."""
     return Analytics(parts_of(graph).view, OnSpark(graph, ready(spark)))

@@ -37,7 +37,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.changes import Change, Filter, Image
 from omnigraph.engine.history.past import Names
@@ -277,7 +277,7 @@ class Changes:
     """Where it ends, and the next one begins."""
 
 
-@door()
+@guarded()
 def changes(
     graph: Graph,
     since: str = "beginning",

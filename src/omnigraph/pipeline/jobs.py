@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from omnigraph.embedding import Embedder, Pace
 from omnigraph.engine.calls import arguments
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.export import parts as exporting
 from omnigraph.engine.export import statistics as counting
 from omnigraph.engine.graph import Graph
@@ -34,7 +34,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-@door()
+@guarded()
 def run_on(spark: SparkSession) -> Run:
     """Work done by tasks of a session."""
 
@@ -44,7 +44,7 @@ def run_on(spark: SparkSession) -> Run:
     return run
 
 
-@door()
+@guarded()
 def optimize(
     graph: Graph,
     branch: str = MAIN,
@@ -60,7 +60,7 @@ def optimize(
     return optimized(parts_of(graph).store, branch, catalog, progress, types=types, actor=actor, run=run)
 
 
-@door()
+@guarded()
 def embed(
     graph: Graph,
     branch: str = MAIN,
@@ -89,7 +89,7 @@ def embed(
     )
 
 
-@door(target=arguments.path)
+@guarded(target=arguments.path)
 def export(
     graph: Graph,
     target: str,
@@ -108,7 +108,7 @@ def export(
     return exporting.export_parts(view, place, target, format_=format, types=types, options=options, run=run)
 
 
-@door()
+@guarded()
 def statistics(
     graph: Graph,
     *,

@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.calls import arguments
-from omnigraph.engine.calls.guard import CHECKS, door
+from omnigraph.engine.calls.guard import CHECKS, guarded
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.read.chunks import Chunk, Cut, Work, cuts_of, read_batches, read_chunk
 from omnigraph.engine.load.read.headers import column_violations
@@ -80,7 +80,7 @@ _OPTIONS: Final = {name: CHECKS[name] for name in Options.__annotations__} | {
 }
 
 
-@door(source=arguments.source, checks=_CHECKS, **_OPTIONS)
+@guarded(source=arguments.source, checks=_CHECKS, **_OPTIONS)
 def load(
     graph: Graph,
     source: Source,
@@ -97,7 +97,7 @@ def load(
     return graph.load(source, engine=partial(run, spark=spark, checks=checks), **options)
 
 
-@door(checks=_CHECKS)
+@guarded(checks=_CHECKS)
 def on(spark: SparkSession, checks: ChecksName = "auto") -> Runner:
     """A runner of loads on a session: `g.load(…, engine=on(spark))`."""
     return partial(run, spark=spark, checks=checks)

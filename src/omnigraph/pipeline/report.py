@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.engine.calls import arguments
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import KeyConflict, ValidationError
 from omnigraph.pipeline.session import ready
@@ -13,7 +13,7 @@ from omnigraph.pipeline.session import ready
 COLUMNS = "rule string, type string, property string, entity string, value string, file string, line bigint, message string"
 
 
-@door(error=arguments.having("an error with violations", "violations"))
+@guarded(error=arguments.having("an error with violations", "violations"))
 def report(error: ValidationError | KeyConflict, spark: SparkSession | None = None) -> DataFrame:
     """Every violation of a load that was refused, one row each; `str(error)` is the short form, with counts by rule."""
     rows = [

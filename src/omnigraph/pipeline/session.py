@@ -47,7 +47,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.errors import SparkUnavailable
 from omnigraph.model.versions import __version__
 from omnigraph.pipeline.batches import NO_LIMIT, SPARK_ROWS
@@ -87,7 +87,7 @@ _FOR_CLASSES: Final = "-XX:MetaspaceSize=256m"
 """Room for the classes of Spark: each time the room is used up, the Java side looks through all of its memory."""
 
 
-@door()
+@guarded()
 def session(
     *,
     master: str | None = None,
@@ -197,7 +197,7 @@ def _compiled(path: Path, name: str) -> bytes:
         return Path(made.name).read_bytes()
 
 
-@door()
+@guarded()
 def ship_package(spark: SparkSession) -> None:
     """Let the executors of a session import this package. What it depends on must be installed there."""
     spark.addArtifacts(str(package_zip()), pyfile=True)

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.calls import arguments
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
@@ -75,7 +75,7 @@ class Sink:
         """Commit a batch, unless that was done before."""
         self.write(frame, batch)
 
-    @door(frame=_FRAME, batch=arguments.whole())
+    @guarded(frame=_FRAME, batch=arguments.whole())
     def write(self, frame: DataFrame, batch: int) -> Commit | None:
         """The same; gives the commit, or None if the batch was there already."""
         checkpoint = self._checkpoint(frame.sparkSession)
@@ -90,7 +90,7 @@ class Sink:
         finally:
             frame.unpersist()
 
-    @door(checkpoint=arguments.text)
+    @guarded(checkpoint=arguments.text)
     def last(self, checkpoint: str | None = None) -> int:
         """The number of the last batch of a checkpoint (the id of its query) that is in the graph; -1: none is."""
         found = parts_of(self.graph).store.marked(self.branch, self._begins(checkpoint or self.checkpoint_id or UNSAID))
@@ -144,7 +144,7 @@ class Sink:
         return {**self.__dict__, "_graph": None}
 
 
-@door(types=arguments.either("the name of a type, or a function", arguments.text, arguments.function))
+@guarded(types=arguments.either("the name of a type, or a function", arguments.text, arguments.function))
 def sink(
     graph: Graph,
     types: str | Split,

@@ -58,7 +58,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from omnigraph.catalog.catalog import Catalog, EntityType
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.opening import open as open_graph
@@ -96,7 +96,7 @@ _OPTIONS: Final = (
 )
 
 
-@door()
+@guarded()
 def register(spark: SparkSession) -> None:
     """Let a session know the formats. Sessions given by `omnigraph.spark.session` know them already. Changes no setting."""
     from omnigraph.pipeline.feed import ChangesSource  # which follows this module
@@ -113,7 +113,7 @@ def _knows(spark: SparkSession, name: str) -> bool:
     return bool(spark._jsparkSession.sessionState().dataSourceManager().dataSourceExists(name))
 
 
-@door()
+@guarded()
 def table(
     graph: Graph,
     type_: str,

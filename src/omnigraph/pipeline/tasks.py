@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 
 from omnigraph import errors
 from omnigraph.engine.calls import arguments
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.errors import GraphError, TaskFailed
 from omnigraph.pipeline.session import is_connect
 
@@ -44,7 +44,7 @@ Watch = Callable[[int, int], None]
 """Told, from time to time, how many tasks are done and how much they came to."""
 
 
-@door(payloads=arguments.anything, work=arguments.function, amount=arguments.function, watch=arguments.function)
+@guarded(payloads=arguments.anything, work=arguments.function, amount=arguments.function, watch=arguments.function)
 def run_tasks(
     spark: SparkSession,
     payloads: Sequence[P],

@@ -6,4 +6,4 @@ from omnigraph.engine.calls import arguments as arguments
 from omnigraph.engine.calls.arguments import AnyPath as AnyPath
 from omnigraph.engine.calls.arguments import State as State
 from omnigraph.engine.calls.arguments import name_of as name_of
-from omnigraph.engine.calls.guard import door as door
+from omnigraph.engine.calls.guard import guarded as guarded

@@ -27,7 +27,7 @@ from omnigraph.engine.analytics.algorithms import (
 from omnigraph.engine.analytics.scope import Direction, DirectionName, Names, Scope, Sources, scope_of, sources_of
 from omnigraph.engine.analytics.written import Target, check_target
 from omnigraph.engine.calls.arguments import State, ids, name_of
-from omnigraph.engine.calls.guard import CHECKS, door
+from omnigraph.engine.calls.guard import CHECKS, guarded
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.model.phrases import one_line
@@ -87,7 +87,7 @@ class Analytics(Generic[R_co]):
         names = sorted(name for name, member in vars(Analytics).items() if callable(member) and not name.startswith("_"))
         return one_line(f"Analytics: {', '.join(names)}")
 
-    @door(**_OPTIONS)
+    @guarded(**_OPTIONS)
     def degree(
         self,
         *,
@@ -98,7 +98,7 @@ class Analytics(Generic[R_co]):
         way = Direction.of(direction)
         return self._run(lambda _: Degree(way), options)
 
-    @door(**_OPTIONS)
+    @guarded(**_OPTIONS)
     def pagerank(
         self,
         *,
@@ -115,7 +115,7 @@ class Analytics(Generic[R_co]):
         algorithm = PageRank(damping, rounds, tolerance)
         return self._run(lambda _: algorithm, options)
 
-    @door(**_OPTIONS)
+    @guarded(**_OPTIONS)
     def components(
         self,
         **options: Unpack[Options],
@@ -123,7 +123,7 @@ class Analytics(Generic[R_co]):
         """Which nodes are connected, whichever way edges point. Components are numbered from 0 by their least (type, id)."""
         return self._run(lambda _: Components(), options)
 
-    @door(**_OPTIONS)
+    @guarded(**_OPTIONS)
     def label_propagation(
         self,
         *,
@@ -138,7 +138,7 @@ class Analytics(Generic[R_co]):
         algorithm = LabelPropagation(rounds)
         return self._run(lambda _: algorithm, options)
 
-    @door(**_OPTIONS)
+    @guarded(**_OPTIONS)
     def triangles(
         self,
         **options: Unpack[Options],
@@ -146,7 +146,7 @@ class Analytics(Generic[R_co]):
         """How many triangles each node is a corner of. Direction, parallel edges and loops do not matter."""
         return self._run(lambda _: Triangles(), options)
 
-    @door(**_OPTIONS, sources=ids)
+    @guarded(**_OPTIONS, sources=ids)
     def k_hop(
         self,
         sources: Sources,
@@ -162,7 +162,7 @@ class Analytics(Generic[R_co]):
         way = Direction.of(direction)
         return self._run(lambda scope: Reach(sources_of(scope, sources), way, k, paths=False), options)
 
-    @door(**_OPTIONS, sources=ids)
+    @guarded(**_OPTIONS, sources=ids)
     def shortest_paths(
         self,
         sources: Sources,

@@ -25,7 +25,7 @@ from omnigraph.engine.analytics.written import write_back
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Array, Vec
 from omnigraph.engine.calls.arguments import whole as at_least
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.snapshot.view import Workspace
 from omnigraph.storage.commits.lineage import Commit
@@ -53,7 +53,7 @@ class Measured(Result):
         self.commit: Commit | None = None
         """The commit that wrote the values; None when nothing was to be written, or every node had its value already."""
 
-    @door(count=at_least())
+    @guarded(count=at_least())
     def top(self, count: int = 10) -> list[dict[str, object]]:
         """The nodes with the highest values; among equals the least (type, id) first."""
         table = self.to_arrow()

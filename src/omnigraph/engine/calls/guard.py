@@ -1,11 +1,11 @@
-"""The door of every public call: its arguments are checked before anything is done, and what comes out is one of our errors.
+"""What guards every public call: its arguments are checked before anything is done, and what comes out is one of our errors.
 
-    @door()
+    @guarded()
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]: ...
 
 A parameter of one name means one thing everywhere, so its check is found by its name in `CHECKS`; where it means something else,
-`door` is told. A parameter without a check is a mistake that is noticed when the module is imported. `None` is taken where the
-types say so.
+`guarded` is given it. A parameter without a check is a mistake that is noticed when the module is imported. `None` is taken where
+the types say so.
 
 Errors that Python, a library or a given value raised inside become a `GraphError` with the cause; `TypeError` stays, as does what
 a function raised that was handed in (a progress, a task), and `KeyboardInterrupt`.
@@ -129,7 +129,7 @@ GUARDED: Final = "__guarded__"
 """Attribute of a guarded function: its checks by parameter."""
 
 
-def door(**special: a.Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def guarded(**special: a.Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Guard a public call. `special` are the checks of parameters that mean something else here, and those of `**options`."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -153,7 +153,7 @@ def door(**special: a.Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
         most = len(positional)
 
         @functools.wraps(function)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
             if own < len(args) <= most:
                 args = (*args[:own], *[check(n, value) for (n, check), value in zip(order, args[own:], strict=False)])  # type: ignore[assignment]
             for name in kwargs:
@@ -174,8 +174,8 @@ def door(**special: a.Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     raise
                 raise told from error
 
-        setattr(guarded, GUARDED, checks)
-        return guarded
+        setattr(call, GUARDED, checks)
+        return call
 
     return decorate
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from omnigraph.engine.arrays.column import FewTexts, Vec, concat
 from omnigraph.engine.arrays.plain_values import in_pythons_calendar, plain_array
 from omnigraph.engine.calls.arguments import whole
-from omnigraph.engine.calls.guard import door
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.errors import NoSuchRow
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.model.text_tables import html_table, text_table
@@ -162,7 +162,7 @@ class Result:
         answer["graph_commit_id"] = self.graph_commit_id
         return answer
 
-    @door(indent=whole())
+    @guarded(indent=whole())
     def to_json(self, *, indent: int | None = None) -> str:
         """The same as text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
@@ -170,7 +170,7 @@ class Result:
     def __repr__(self) -> str:
         return self.to_table()
 
-    @door()
+    @guarded()
     def to_table(self, limit: int = SHOWN_ROWS) -> str:
         """The first rows as a table for people."""
         shown = self.rows[:limit]

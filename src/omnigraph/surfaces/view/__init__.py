@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from omnigraph.service.python_calls import State, arguments, door, name_of
+from omnigraph.service.python_calls import State, arguments, guarded, name_of
 from omnigraph.surfaces.view.picture import Picture
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _pair(name: str, value: object) -> tuple[str, str]:
     arguments.refuse(name, "two states of a graph", value)
 
 
-@door(query=arguments.query, diff=_pair)
+@guarded(query=arguments.query, diff=_pair)
 def view(
     graph: Graph,
     *,

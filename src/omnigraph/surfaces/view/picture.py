@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 from omnigraph.model.phrases import counted, one_line
-from omnigraph.service.python_calls import AnyPath, door
+from omnigraph.service.python_calls import AnyPath, guarded
 from omnigraph.surfaces.view.drawing import Drawing
 
 NOTEBOOK_HEIGHT = 560
@@ -36,14 +36,14 @@ class Picture:
         }
         return Template(here.joinpath("page.html").read_text(encoding="utf-8")).substitute(parts)
 
-    @door()
+    @guarded()
     def save(self, path: AnyPath) -> Path:
         """Write the page to a file."""
         target = Path(path)
         target.write_text(self.html, encoding="utf-8")
         return target
 
-    @door()
+    @guarded()
     def open(self, path: AnyPath | None = None) -> bool:
         """Show the page in the browser; False if there is none."""
         target = self.save(path or Path(tempfile.mkdtemp(prefix="omnigraph-")) / "view.html")
