@@ -136,7 +136,7 @@ Where there is no value:
 * null, `None`, `pandas.NA`, `pandas.NaT` and an empty CSV cell are no value. `""` is an empty text; the text `null` is a
   text. In a CSV file of one column that may lack values, an empty line is such a row; in every other one it is nothing.
 * A CSV cell that begins with a quote ends with one, and a quote within is written twice (`"O""Neil"`). A file with text after
-  a closing quote (`"O\\"Neil"`, as Spark and MySQL write unless told otherwise) or a quote that is never closed is refused, with
+  a closing quote (`"O\\"Neil"`, as Spark and MySQL write by default) or a quote that is never closed is refused, with
   the lines: let Spark write with `.option("escape", '"')`, and MySQL `ESCAPED BY '"'`. Within a cell that begins otherwise, a
   quote is a character like any other (`5"`).
 * **NaN is not null.** It is refused in JSON, Python, Arrow, Parquet, polars and Spark. pandas is the exception by its own

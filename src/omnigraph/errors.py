@@ -12,7 +12,7 @@
     ├── InputError                  the request is well-formed, its values are not
     │   ├── UsageError              usage                   arguments that do not fit together
     │   ├── ScopeError              scope                   no graph is addressed, or in a way that is of no use here
-    │   ├── NotConfirmed            not_confirmed           something that needs consent, and has none
+    │   ├── NotConfirmed            not_confirmed           something that needs to be confirmed, and was not
     │   ├── WouldEmpty              would_empty             a load or schema would leave nothing of a type; `.types` says which
     │   ├── ParameterError          parameter               a query parameter is missing or has the wrong type
     │   ├── MixedMutationError      mixed_mutation          insert/update and delete in one query
@@ -196,7 +196,7 @@ class NotConfirmed(InputError):
     """Something that cannot be undone, on a graph that others may use, was not consented to."""
 
     code = "not_confirmed"
-    default_hint = "Nothing was done. Give --yes to consent."
+    default_hint = "Nothing was done. Confirm it first."
 
 
 class WouldEmpty(InputError):

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.reclaiming.verify import VerifyReport
 
 MEMORY_BUDGET = 2 << 30
-"""Bytes an open graph may keep in memory between queries, unless told otherwise."""
+"""Bytes an open graph may keep in memory between queries, by default."""
 
 TraversalName = Literal["auto", "csr", "btree"]
 
@@ -123,7 +123,7 @@ class Graph:
 
     @cached_property
     def analytics(self) -> Analytics[Measured]:
-        """Measures over the whole graph."""
+        """Graph analytics: algorithms over the whole graph."""
         from omnigraph.engine.analytics import Analytics, Local
 
         return Analytics(self._view, Local(self._workspace, self._after_write))

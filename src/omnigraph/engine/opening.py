@@ -52,7 +52,7 @@ def open(
     embedder: Embedder | None = None,
     external_blobs: ExternalBlobs | None = None,
 ) -> Graph:
-    """An existing graph. Opening writes nothing. `external_blobs`: which URIs may be given for Blobs; unless told, none.
+    """An existing graph. Opening writes nothing. `external_blobs`: which URIs may be given for Blobs; by default none.
 
     What was made of a type of `save_from` entities or more (numbers, neighbours, terms, vectors) is saved for the next process;
     None: nothing is saved, and nothing that was is used.

@@ -80,13 +80,13 @@ MAX_VIOLATIONS: Final = 100_000
 """Most violations listed for one load; reading stops when there are more."""
 
 MAX_PAGE_CHANGES: Final = 8_192
-"""Most changes on one page of a change feed; a page has 1,000 unless told."""
+"""Most changes on one page of a change feed; 1,000 by default."""
 
 MAX_PAGE_BYTES: Final = 32 << 20
-"""Most bytes of changes a page is filled with; a page has 4 MiB unless told. A larger change travels alone."""
+"""Most bytes of changes a page is filled with; 4 MiB by default. A larger change travels alone."""
 
 MAX_POLL_COMMITS: Final = 512
-"""Most commits one look at a change feed goes through; 128 unless told."""
+"""Most commits one look at a change feed goes through; 128 by default."""
 
 MAX_CHANGE_TOKEN_BYTES: Final = 4_096
 """Longest cursor or page token."""

@@ -92,7 +92,7 @@ def load(
     """Load files or frames by Spark, as one commit: `load(g, {"Person": people, "Knows": knows}, mode="merge", branch="etl")`.
 
     What `g.load` does, with its options; on a session of your own if you give one. `checks` says who asks the rules about sets of
-    rows: the driver, tasks, or joins of Spark; unless told, it follows from the number of rows.
+    rows: the driver, tasks, or joins of Spark; by default it follows from the number of rows.
     """
     return graph.load(source, engine=partial(run, spark=spark, checks=checks), **options)
 

@@ -218,7 +218,7 @@ class OmniGraphSource(DataSource):
 
     @hinted()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Who writes. Columns that do not fit are refused here."""
+        """The writer of the table. Columns that do not fit are refused here."""
         for name in ("at", "columns", "partitions"):
             if name in self.options:
                 raise UsageError(f"the option `{name}` is for reading")

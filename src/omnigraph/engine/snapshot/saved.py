@@ -53,7 +53,7 @@ from omnigraph.storage.tables.rows import Fragment
 _log = logging.getLogger(__name__)
 
 LEAST_ROWS: Final = 20_000
-"""Smaller tables are read as quickly as their cache, unless told otherwise."""
+"""Smaller tables are read as quickly as their cache, by default."""
 
 _SHARED = 0.9
 _KEPT = 2

@@ -87,7 +87,7 @@ class Commit:
     """Id of the schema the commit is written in."""
     changes: tuple[TableChange, ...] = ()
     mark: str | None = None
-    """Given by the writer, and to one commit of a branch only: a write that is repeated under its mark happens once."""
+    """The idempotency key of the write: a write that is repeated with its key happens once on a branch."""
     logical: Logical | None = None
     """None where nobody wrote it down: it follows from the commits before (`logical`)."""
 

@@ -117,7 +117,7 @@ def everything(table: Table) -> tuple[Part, ...]:
 
 
 def read_parts(table: Table, parts: Sequence[Part], columns: Sequence[str] | None = None) -> pa.Table:
-    """Rows, complete unless told, blobs as bytes, in no particular order."""
+    """Rows, complete by default, blobs as bytes, in no particular order."""
     found: list[pa.Table] = []
     names = None if columns is None else list(columns)
     with table.reading(f"read {table.location}"):

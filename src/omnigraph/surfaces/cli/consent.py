@@ -1,4 +1,4 @@
-"""Before and around a write: which graph is written to, consent to what cannot be undone, and what became of it after Ctrl-C."""
+"""Around a write: which graph is written to, confirmation of what cannot be undone, and what became of it after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def confirm(what: str, uri: str, *, as_json: bool) -> None:
     if is_local(uri) or here().yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise NotConfirmed(f"{what} on {uri} needs consent", hint="Nothing was done. Give --yes to consent.")
+        raise NotConfirmed(
+            f"{what} on {uri} needs to be confirmed", hint="Nothing was done. Give --yes to skip the confirmation."
+        )
     _ask(f"{what} on {uri}. This cannot be undone.")
 
 

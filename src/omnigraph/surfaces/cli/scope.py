@@ -46,7 +46,7 @@ PURPOSE: Final = {
     "cluster": "is for work on a cluster",
     "graph": "picks one graph inside a server or cluster",
     "store": "names the graph to work on",
-    "as": "says who writes",
+    "as": "names the actor recorded in the commit",
     "profile": "names a graph by a profile of config.yaml",
 }
 """Flag to what it is for, in the order they are checked."""
@@ -103,7 +103,7 @@ _HELP = {
     "cluster": ("DIR|URI", "A cluster."),
     "graph": ("ID", "One graph of a server or cluster."),
     "store": ("URI", "The graph: a path or an s3:// address."),
-    "as": ("ACTOR", "Who writes; stands in the commit."),
+    "as": ("ACTOR", "The actor recorded in the commit."),
     "profile": ("NAME", "A graph by its profile in config.yaml."),
 }
 
@@ -129,7 +129,7 @@ def global_options(shown: frozenset[str]) -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command with a capability. `usable` are the flags of addressing it can use; `also` those of consent and echo."""
+    """A command with a capability. `usable` are the flags of addressing it can use; `also` those of confirmation and echo."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ def checked(uri: str) -> str:
 
 
 def actor() -> str | None:
-    """Who writes: `--as`, or `operator.actor`."""
+    """The actor recorded in the commit: `--as`, or `operator.actor`."""
     flags = here()
     return flags.actor if flags.actor is not None else flags.settings.actor
 

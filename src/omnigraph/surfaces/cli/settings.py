@@ -2,7 +2,7 @@
 
     ~/.omnigraph/config.yaml            or $OMNIGRAPH_HOME/config.yaml
 
-    operator: { actor: act-me }         who writes, unless --as says otherwise
+    operator: { actor: act-me }         the actor recorded in commits, unless --as names another
     defaults:
       store: /data/memory.omni          the graph that is meant when none is named
       output: table                     how answers are shown
@@ -54,7 +54,7 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
 """Environment variable to meaning."""
 
 KEYS: Final[Mapping[str, str]] = {
-    "operator.actor": "who writes, unless `--as` says otherwise; stands in every commit",
+    "operator.actor": "the actor recorded in every commit, unless `--as` names another",
     "defaults.store": "path or `s3://` address of the graph that is meant when none is named",
     "defaults.output": f"how answers are shown: {', '.join(SETTABLE_FORMATS)}",
     "defaults.table_max_column_width": f"widest column of a table; {DEFAULT_WIDTH} unless set",

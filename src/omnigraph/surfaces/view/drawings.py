@@ -11,7 +11,7 @@ from omnigraph.service.results import Change, Diff, Node, Subgraph, shown
 from omnigraph.surfaces.view.drawing import Detail, Drawing, DrawnEdge, DrawnNode, Status
 
 DRAWN_CHANGES = 1_000
-"""Changes of a diff that are drawn, unless told otherwise."""
+"""Changes of a diff that are drawn by default."""
 
 LABELS = ("name", "title", "label", "headline", "subject", "email", "slug")
 """Properties that make a good label, the best first."""

@@ -27,11 +27,11 @@ class LoadResult:
     actor: str | None = None
     seconds: float = 0.0
     quarantined: int = 0
-    """Rows and lines that were left out, and written down beside, because somebody asked for it."""
+    """Rows and lines that were left out and written to the quarantine file, where that was requested."""
     quarantine: str | None = None
     """The file they were written to."""
     skipped: tuple[str, ...] = ()
-    """Files of a folder that were left out because somebody asked for it: nobody knows how to read them."""
+    """Files of a folder that were skipped, as requested, because their format is unknown."""
     changed: bool = True
     """False: everything was there already, exactly so, and nothing was committed."""
 
