@@ -99,7 +99,7 @@ def test_stats(og: Call, people: Path) -> None:
     assert [line.split()[:3] for line in lines] == [
         ["node", "Company", "1"], ["node", "Person", "3"], ["edge", "Knows", "2"], ["edge", "WorksAt", "1"],
     ]  # fmt: skip
-    assert set(og("stats", people, "--branch", "work", "--json").json) == {"branch", "commit", "types"}
+    assert set(og("stats", people, "--branch", "work", "--json").json) == {"branch", "commit", "types", "failures"}
 
 
 def test_snapshot(og: Call, people: Path) -> None:

@@ -315,8 +315,8 @@ class Merger:
             before = self._log.logical(commit.parent).id
             raise SchemaBoundary(
                 f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
-                hint=f'Go back by g.apply_schema: g.schema(at="{before}") is the schema before. Say @rename_from where a '
-                "name goes back, and look at g.plan_schema first.",
+                hint=f"Apply the schema of commit {before} again with g.apply_schema; g.plan_schema shows the steps first. "
+                "Write @rename_from where a name goes back.",
                 commit=commit.id,
             )
         if commit.is_maintenance or not commit.changes:

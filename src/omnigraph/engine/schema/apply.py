@@ -162,7 +162,7 @@ def _refuse_to_drop_all(view: View, desired: SchemaIR) -> None:
         raise WouldEmpty(
             f"the schema has no types: all those that hold entities would be dropped, {told}",
             types=held,
-            hint="Nothing was changed. If it is meant, say so: allow_data_loss=True (--allow-data-loss).",
+            hint="Nothing was changed. If it is meant, say so: allow_data_loss=True.",
         )
 
 

@@ -15,6 +15,7 @@ import re
 from typing import Final
 
 FLAGS: Final = {
+    "allow_data_loss": "--allow-data-loss",
     "allow_empty": "--allow-empty",
     "engine": "--engine",
     "from_": "--from",
@@ -34,7 +35,8 @@ PHRASES: Final = {
     "from_": "--from",
     "g.baseline(), omnigraph changes baseline": "`omnigraph changes baseline`",
     "g.commits()": "`omnigraph commit list`",
-    "g.apply_schema(g.schema(at=commit.parent)) plans the way back": "`omnigraph schema plan` shows the way back",
+    "g.apply_schema": "`omnigraph schema apply`",
+    "g.plan_schema": "`omnigraph schema plan`",
     "Use mutate": "Use `omnigraph mutate`",
     "Use query": "Use `omnigraph query`",
     "Create one with init": "Create one with `omnigraph init`",
