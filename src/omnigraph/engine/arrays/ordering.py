@@ -25,7 +25,7 @@ def sort_keys(vec: Vec, *, descending: bool) -> list[Array]:
     if vec.plain is not None and vec.valid is not None:
         key = _plain_key(vec.plain)
         if (key[vec.valid] == _NULL).any():
-            there = vec.valid.astype(np.int64)
+            there, key = vec.valid.astype(np.int64), np.where(vec.valid, key, _NULL)  # what lies under a null orders nothing
             return [~there, ~key] if descending else [there, key]
     return [sort_key(vec, descending=descending)]
 
