@@ -185,6 +185,20 @@ def test_no_test_patches_a_module_by_its_path() -> None:
     assert [str(p) for p in sorted((ROOT / "tests").rglob("*.py")) if pattern.search(p.read_text())] == []
 
 
+def test_no_function_calls_a_phrase_by_a_name_that_it_gave_to_something_else() -> None:
+    """A value of an untyped library may be called as far as mypy knows."""
+    phrases = {n.name for n in ast.parse((PACKAGE / "model" / "phrases.py").read_text()).body if isinstance(n, ast.FunctionDef)}
+    wrong = []
+    for path in MODULES:
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+                called = {c.func.id for c in ast.walk(function) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)}
+                rebound = {name.id for name in names if isinstance(name.ctx, ast.Store)} & called & phrases
+                wrong += [(path.name, function.name, name) for name in sorted(rebound)]
+    assert wrong == []
+
+
 def test_the_repository_names_no_registry() -> None:
     pattern = re.compile(r"files\.pythonhosted|pypi\.org|registry\.npmjs|repo\d?\.maven")
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()

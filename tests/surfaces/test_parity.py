@@ -31,7 +31,10 @@ SAME: dict[str, tuple[list[str], Callable[[og_api.Graph], Any]]] = {
         lambda g: {"commits": [c.to_dict() for c in g.commits("work", limit=2)]},
     ),
     "changes poll": (["changes", "poll", "--start", "beginning"], lambda g: g.changes("beginning").to_dict()),
-    "stats": (["stats"], lambda g: {k: v for k, v in g.stats().to_dict().items() if k in ("branch", "commit", "types")}),
+    "stats": (
+        ["stats"],
+        lambda g: {k: v for k, v in g.stats().to_dict().items() if k in ("branch", "commit", "types", "failures")},
+    ),
     "snapshot": (["snapshot"], lambda g: g.snapshot("main").to_dict()),
     "explain": (["explain", "-e", NAMES], lambda g: g.explain(NAMES).to_dict()),
 }

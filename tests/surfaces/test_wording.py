@@ -93,6 +93,8 @@ def test_no_advice_says_a_flag_to_somebody_who_writes_python() -> None:
         ('say types={"x.csv": "P"}.', "say --type x.csv=P."),
         ('say types={"x.csv": "…"}', "say --type x.csv=…"),
         ('F32 cannot hold exactly: lossy="round" takes the nearest, 0.1', "F32 cannot hold exactly: --lossy round takes the nearest, 0.1"),
+        ("say so: allow_data_loss=True.", "say so: --allow-data-loss."),
+        ("look at g.plan_schema first.", "look at `omnigraph schema plan` first."),
         ("on purpose: skip_unknown=True.", "on purpose: --skip-unknown."),
         ("Say where that is: quarantine=…", "Say where that is: --quarantine …"),
         ("a number of rows (max_bad=100), or a share of them (max_bad=0.01).", "a number of rows (--max-bad 100), or a share of them (--max-bad 0.01)."),

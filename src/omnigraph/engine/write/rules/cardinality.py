@@ -19,6 +19,7 @@ from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules.endpoints import removed_nodes
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.phrases import counted
 
 
 def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
@@ -41,8 +42,8 @@ def check(delta: Delta, changes: ChangeSet, view: View) -> Iterator[Violation]:
     every = together(sources)
     if edge.minimum <= 1 and not len(others) and (edge.maximum is None or none_occurs_more_often(every, edge.maximum)):
         return  # as nearly always: each has one at least, and none has too many
-    counted = pc.value_counts(every)
-    touched, counts = counted.field("values"), counted.field("counts").to_numpy()
+    tally = pc.value_counts(every)
+    touched, counts = tally.field("values"), tally.field("counts").to_numpy()
     without = others.filter(pa.array(~among(others, touched)))
     touched, counts = pa.concat_arrays([touched, without]), np.concatenate([counts, np.zeros(len(without), np.int64)])
     wrong = counts < edge.minimum
