@@ -236,3 +236,26 @@ def test_reverts_bring_every_value_back(tmp_path: Path) -> None:
 def _commit(receipt: Receipt) -> str:
     assert receipt.commit is not None
     return receipt.commit.id
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "id_"),
+    [("Date", "2024-05-01", "19844"), ("DateTime", "2024-05-01T10:00:00Z", "1714557600000")],
+)
+def test_an_end_that_is_given_as_a_date_is_told_the_id_of_it(tmp_path: Path, type_: str, given: str, id_: str) -> None:
+    graph = og.init(tmp_path / "g", schema=f"node D {{ k: {type_} @key }}\nedge E: D -> D")
+    graph.load([{"type": "D", "data": {"k": given}}])
+    with pytest.raises(og.ValidationError, match=rf"source `{given}` not found in D, whose ids are .* `{id_}`\n"):
+        graph.load([{"edge": "E", "from": given, "to": id_}])
+    with pytest.raises(og.ValidationError, match="source `nothing` not found in D\n"):
+        graph.load([{"edge": "E", "from": "nothing", "to": id_}])
+    graph.load([{"edge": "E", "from": id_, "to": id_}])
+
+
+def test_ids_of_composite_keys_are_in_the_order_of_the_first_names(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g", schema="node N { z: String  m: Date  a: I32  @key(m, z, a) }")
+    graph.load([{"type": "N", "data": {"z": "x", "m": "2024-05-01", "a": 7}}])
+    ask = "query q() { match { $n: N } return { $n } }"
+    assert graph.query(ask).rows == [{"n": '["7","19844","x"]'}]
+    graph.apply_schema('node N { z: String  m: Date  zz: I32 @rename_from("a")  @key(m, z, zz) }')
+    assert graph.query(ask).rows == [{"n": '["7","19844","x"]'}]

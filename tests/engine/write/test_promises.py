@@ -188,7 +188,7 @@ def cities(graph: og.Graph, **where: Any) -> dict[str, str | None]:
 def test_entities_without_a_value_get_one_and_the_others_keep_theirs(graph: og.Graph) -> None:
     before = graph.commits()[0].id
     done = graph.apply_schema(changed(city="String @index"), backfill={"Person.city": "Oslo"})
-    assert repr(done).splitlines()[0] == """- require property 'Person.city' on node 'Person' (existing: "Oslo")"""
+    assert repr(done).splitlines()[1] == """- require property 'Person.city' on node 'Person' (existing: "Oslo")"""
     assert cities(graph) == {"a": "Rome", "b": "Rome", "c": "Oslo", "d": "Oslo"}
     assert cities(graph, at=before) == {"a": "Rome", "b": "Rome", "c": None, "d": None}
     found = graph.diff(before, "main")
@@ -227,6 +227,28 @@ def test_an_edge_gets_values_too(graph: og.Graph) -> None:
     graph.apply_schema(changed(edge="weight: F64"), backfill={"Knows.weight": 0.5})
     rows = graph.query("query q() { match { $p: Person  $p $k: knows $f } return { $p.name, $f.name, $k.weight } }").rows
     assert [row["k.weight"] for row in rows] == [0.5] * 4
+
+
+def test_a_minimum_holds_for_nodes_that_have_such_an_edge(tmp_path: Path) -> None:
+    """A node without one is not held to it, whoever asks: a load, a new schema, verify. Its last edge is not taken from it."""
+    graph = make_graph(tmp_path, "node A { k: String @key }\nedge E: A -> A", {"A": [{"k": k} for k in "abc"]})
+    two = [{"edge": "E", "from": "a", "to": "b"}, {"edge": "E", "from": "a", "to": "c"}]
+    graph.load(two[:1])
+    with pytest.raises(og.ValidationError, match=r"A `a` would have 1 E edge \(min 2\)"):
+        graph.apply_schema("node A { k: String @key }\nedge E: A -> A @card(2..3)")
+    graph.load(two[1:])
+    graph.apply_schema("node A { k: String @key }\nedge E: A -> A @card(2..3)")
+    graph.load([{"type": "A", "data": {"k": "d"}}])
+    for refused, edges in (('E where to = "b"', 1), ("E where from = 'a'".replace("'", '"'), 0), ('A where k = "c"', 1)):
+        told = f"A `a` would have {edges} E edge"
+        with pytest.raises(og.ValidationError, match=told):
+            graph.mutate(f"query d() {{ delete {refused} }}")
+    with pytest.raises(og.ValidationError, match=r"A `b` would have 1 E edge \(min 2\)"):
+        graph.load([{"edge": "E", "from": "b", "to": "c"}])
+    graph.load([{"edge": "E", "from": "b", "to": "a"}, {"edge": "E", "from": "b", "to": "c"}], mode="overwrite")
+    assert graph.verify(content=True).ok
+    graph.mutate('query d() { delete A where k = "b" }')
+    assert graph.verify(content=True).ok
 
 
 def test_one_value_for_all_cannot_be_unique(graph: og.Graph) -> None:

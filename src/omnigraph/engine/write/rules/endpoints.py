@@ -8,11 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import among, together, whole
 from omnigraph.engine.snapshot.committed import existing, rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.times import date_days, datetime_ms
+from omnigraph.model.types import Scalar
 
 
 def check_new_edges(
@@ -35,8 +38,23 @@ def check_new_edges(
         for row in np.flatnonzero(among(values, missing)).tolist():
             entity, value = delta.entity(row), values[row].as_py()
             file, line = delta.place(row)
-            message = f"{delta.called(row)}: {end} `{value}` not found in {node}"
+            message = f"{delta.called(row)}: {end} `{value}` not found in {node}{_meant(value, view.catalog.nodes[node])}"
             yield Violation("endpoint", delta.type.name, message, "from" if column == "src" else "to", entity, value, file, line)
+
+
+def _meant(value: str, node: EntityType) -> str:
+    """The id that a text would have as the key of a type, where ids are spelt otherwise: those of dates and moments."""
+    if len(node.key) != 1:
+        return ""
+    try:
+        match node.key[0].type.scalar:
+            case Scalar.DATE:
+                return f", whose ids are days since 1970-01-01: that date is `{date_days(value)}`"
+            case Scalar.DATETIME:
+                return f", whose ids are milliseconds since 1970: that moment is `{datetime_ms(value)}`"
+    except ValueError:
+        pass  # it is no such text, and nothing is known about what was meant
+    return ""
 
 
 def _missing_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.ChunkedArray) -> pa.Array:
