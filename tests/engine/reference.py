@@ -13,7 +13,8 @@ is what makes it a judge of them. Chapter and verse are those of the specificati
 
 Points the specification leaves open, and how they are read here:
 
-* A walk starts where 9.2 lets it start: from the end that is known first. Over stored self-loops with a minimum above one that matters.
+* A traversal is walked from the variable that is written first, whatever is known first and wherever a plan starts (9.2): its meaning
+  does not depend on the order of the text. Over stored self-loops with a minimum above one the two ways differ.
 * A name first bound inside `not { }` is another variable than the same name outside it, even if that comes later.
 * `$v: T` on a variable that an `optional` left missing does not hold.
 * `count($v)` counts the rows in which v is not missing.
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -137,20 +138,19 @@ class _Evaluation:
 
     def found(self, pattern: Sequence[lg.Pattern], rows: list[Row]) -> list[Row]:
         """The rows of a block that starts from these."""
-        turned = starts(pattern, rows[0]).turned if rows else set()
-        for place, part in enumerate(pattern):
-            rows = list(self._step(part, rows, place in turned))
+        for part in pattern:
+            rows = list(self._step(part, rows))
             if len(rows) > MOST_ROWS:
                 raise TooManyRows
         return rows
 
-    def _step(self, part: lg.Pattern, rows: list[Row], turned: bool) -> Iterator[Row]:
+    def _step(self, part: lg.Pattern, rows: list[Row]) -> Iterator[Row]:
         for row in rows:
             match part:
                 case lg.Bind():
                     yield from self._bound(part, row)
                 case lg.Hop(edge_variable=None):
-                    yield from self._hopped(part, row, turned)
+                    yield from self._hopped(part, row)
                 case lg.Hop():
                     yield from self._hopped_by_edge(part, row)
                 case lg.Keep(condition):
@@ -182,17 +182,12 @@ class _Evaluation:
             wanted = narrowed(wanted)
         return holds(lg.Comparator.CONTAINS if match.type.is_list else lg.Comparator.EQ, stored, wanted)
 
-    def _hopped(self, hop: lg.Hop, row: Row, turned: bool) -> Iterator[Row]:
+    def _hopped(self, hop: lg.Hop, row: Row) -> Iterator[Row]:
         """Each target at most once per source."""
-        back = replace(hop, direction=hop.direction.reversed())
         for source in self._candidates(hop.source, hop.source_type, row):
             here = _with(row, hop.source, source)
             for target in self._candidates(hop.target, hop.target_type, here):
-                if (
-                    source.id in self.world.reached(back, target.id)
-                    if turned
-                    else target.id in self.world.reached(hop, source.id)
-                ):
+                if target.id in self.world.reached(hop, source.id):
                     yield _with(here, hop.target, target)
 
     def _hopped_by_edge(self, hop: lg.Hop, row: Row) -> Iterator[Row]:

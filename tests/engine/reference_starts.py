@@ -1,8 +1,7 @@
-"""Where the specification lets a plan show through (9.2): which variables of a block are scanned, which walks start from their target.
+"""Where the specification lets a plan show through (9.2): which variables of a block are scanned.
 
-Two answers depend on it. A walk of two hops or more over stored self-loops is not symmetric (4.6.2), so it matters from which end it is
-walked. And `nearest` fetches as many entities as the query returns, before anything but their own conditions is looked at, if its
-variable is scanned (5.1, 5.2).
+An answer depends on it: `nearest` fetches as many entities as the query returns, before anything but their own conditions is looked at,
+if its variable is scanned (5.1, 5.2).
 
 The first binding of each connected part of the pattern is scanned; hops are followed from what is known, in the order of the text; where
 nothing is known the source of the first hop is scanned. What leans on an `optional` block comes after everything that does not.
@@ -22,12 +21,10 @@ class Starts:
 
     known: set[str]
     scanned: set[str] = field(default_factory=set)
-    turned: set[int] = field(default_factory=set)
-    """Positions of the hops that are walked from their target."""
 
 
 def starts(pattern: Sequence[lg.Pattern], known: Collection[str]) -> Starts:
-    """Scans and turned hops of a block that begins with some variables known."""
+    """Scans of a block that begins with some variables known."""
     found = Starts(set(known))
     optional: set[str] = set()
     plain: list[int] = []
@@ -82,8 +79,6 @@ def _follow(place: int, hops: dict[int, lg.Hop], found: Starts) -> bool:
     known = found.known - {lg.ANONYMOUS}
     if hop.source not in known and hop.target not in known:
         return False
-    if hop.source not in known:
-        found.turned.add(place)
     found.known.update({hop.source, hop.target} - {lg.ANONYMOUS})
     del hops[place]
     return True

@@ -6,6 +6,13 @@ emit its node, at every hop where the node is in the frontier and within the bou
 
     a→b  b→c  c→d  a→c,  {2,3} from a        hop 1: b, c (too early, consumed)   hop 2: d        emitted: d
 
+So d is emitted for s if the distance from s to d is within the bounds, or one short of the minimum and d has a self-loop. A walk
+that is turned starts at d and gives every s, by that same rule: the self-loop that matters is the one where it starts, none on
+its way.
+
+    x→x  x→y,  {2,2} from x: nothing         turned, {2,2} from y: nothing, although x→x→y has two edges
+    x→y  y→y,  {2,2} from x: y               turned, {2,2} from y: x
+
 The next hop is asked for through a function, so that the same walk runs over adjacency in memory and over the index of an edge
 table. It works on many sources at once: the state is a set of (source, node) pairs as one integer each.
 """
@@ -27,8 +34,10 @@ _LOW = np.int64(0xFFFF_FFFF)
 _NONE = np.empty(0, np.int64)
 
 
-def walk(sources: Numbers, minimum: int, maximum: int, step: Step) -> tuple[Numbers, Numbers]:
+def walk(sources: Numbers, minimum: int, maximum: int, step: Step, *, turned: bool = False) -> tuple[Numbers, Numbers]:
     """Which nodes are emitted for which source: index of the source, node; grouped by source, ascending."""
+    looped = np.zeros(len(sources), np.bool_)
+    """Which sources have an edge to themselves."""
     rows = np.arange(len(sources), dtype=np.int64)
     visited = (rows << _SHIFT) | sources
     frontier = visited
@@ -40,13 +49,18 @@ def walk(sources: Numbers, minimum: int, maximum: int, step: Step) -> tuple[Numb
         for index, neighbours in step(frontier & _LOW):
             reached = (frontier[index] & ~_LOW) | neighbours
             loops = reached == frontier[index]
-            if hop >= minimum and loops.any():
-                emitted.append(reached[loops])
+            if loops.any():
+                if hop == 1:
+                    looped[reached[loops] >> _SHIFT] = True
+                if hop >= minimum and (hop == 1 or not turned):
+                    emitted.append(reached[loops])
             once = each_once(reached[~loops])
             found_now.append(once[~_among(once, visited)])
         fresh = found_now[0] if len(found_now) == 1 else each_once(np.concatenate(found_now))
         if hop >= minimum:
             emitted.append(fresh)
+        elif turned and hop == minimum - 1:
+            emitted.append(fresh[looped[fresh >> _SHIFT]])
         if hop < maximum:
             visited = np.sort(np.concatenate([visited, fresh]))
         frontier = fresh
@@ -67,10 +81,20 @@ def _among(values: Numbers, known: Numbers) -> Mask:
 
 
 def walk_from_one(
-    source: int, minimum: int, maximum: int, nodes: int, step: Callable[[Numbers], Numbers], loops: Mask | None
+    source: int,
+    minimum: int,
+    maximum: int,
+    nodes: int,
+    step: Callable[[Numbers], Numbers],
+    loops: Mask | None,
+    *,
+    turned: bool = False,
 ) -> Numbers:
     """The same for a single source, with bitmaps in place of sets. `step` gives the distinct neighbours of several nodes, `loops`
     says which nodes have an edge to themselves, if any have."""
+    if turned and minimum > 1:  # otherwise both ways are one
+        minimum -= int(loops is not None and loops[source])
+        loops = None
     visited = np.zeros(nodes, np.bool_)
     visited[source] = True
     frontier = np.array([source], np.int64)

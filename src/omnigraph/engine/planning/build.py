@@ -89,7 +89,7 @@ class _Builder:
         source_type, target_type = (edge.source, edge.target) if forward else (edge.target, edge.source)
         # Between two types a second hop leads nowhere: more than one is one, and at least two is none.
         maximum = operator.maximum if edge.connects_one_type else min(operator.maximum, 1)
-        hop = st.Hop(operator.edge, operator.direction, operator.minimum, maximum, source_type, target_type)
+        hop = st.Hop(operator.edge, operator.direction, operator.minimum, maximum, source_type, target_type, operator.turned)
         target = self._name(operator.target)
         if not operator.target.startswith(lw.HELPER):
             self.bindings[target] = NodeBinding((target_type,))

@@ -48,6 +48,8 @@ class Expand:
     maximum: int
     target_matches: tuple[lg.Match, ...] = ()
     edge_variable: str | None = None
+    turned: bool = False
+    """From the target of the hop to its source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +268,8 @@ def _emit(hop: lg.Hop, waiting: dict[str, lg.Bind], known: set[str], operators: 
         _know(known, hop.target)
     elif hop.target in known:
         matches = _taken(waiting, hop.source)
-        operators.append(_expansion(hop, hop.target, hop.source, hop.direction.reversed(), hop.source_type, matches))
+        back = _expansion(hop, hop.target, hop.source, hop.direction.reversed(), hop.source_type, matches)
+        operators.append(replace(back, turned=True))
         _know(known, hop.source)
     else:
         return False

@@ -26,6 +26,8 @@ class Hop:
     maximum: int
     source_type: str
     target_type: str
+    turned: bool = False
+    """Whether it is followed from the end that the query names second; what is found is the same (`execution.walk`)."""
 
     @property
     def single(self) -> bool:

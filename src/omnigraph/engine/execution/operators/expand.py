@@ -20,7 +20,7 @@ from omnigraph.engine.execution.evaluate import Scope, holds
 from omnigraph.engine.execution.frame import Frame
 from omnigraph.engine.execution.operators.merge import merge_numbers
 from omnigraph.engine.execution.run import Run, Traversal
-from omnigraph.engine.execution.walk import walk, walk_from_one
+from omnigraph.engine.execution.walk import Step, walk, walk_from_one
 from omnigraph.engine.planning import cost
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import Binding
@@ -247,7 +247,7 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         rows, targets = walks(hop, sources[kept], run)
         return kept[rows], targets
     if looks_up(run, hop, len(sources), hop.maximum, charge=False):
-        return walk(sources, hop.minimum, hop.maximum, lambda nodes: _batches(stepper(run, hop, nodes, hops=1), nodes, run))
+        return _walked(hop, sources, lambda nodes: _batches(stepper(run, hop, nodes, hops=1), nodes, run))
     if run.trace is not None:
         run.trace.note("adjacency")
     adjacency = adjacency_of(run, hop.edge, hop.direction)
@@ -260,15 +260,20 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
             return adjacency.reached(frontier)
 
         hopped = reached if run.budget.limited else adjacency.reached
-        found = walk_from_one(int(sources[0]), hop.minimum, hop.maximum, nodes, hopped, _padded(adjacency, nodes))
+        loops = _padded(adjacency, nodes)
+        found = walk_from_one(int(sources[0]), hop.minimum, hop.maximum, nodes, hopped, loops, turned=hop.turned)
         return np.zeros(len(found), np.int64), found
     distinct, inverse = np.unique(sources, return_inverse=True)
     if len(distinct) < len(sources):
-        rows, targets = walk(distinct, hop.minimum, hop.maximum, lambda nodes: _batches(adjacency, nodes, run))
+        rows, targets = _walked(hop, distinct, lambda nodes: _batches(adjacency, nodes, run))
         per_source = np.searchsorted(rows, np.arange(len(distinct) + 1))
         index, places = _spread(per_source, inverse)
         return index, targets[places]
-    return walk(sources, hop.minimum, hop.maximum, lambda nodes: _batches(adjacency, nodes, run))
+    return _walked(hop, sources, lambda nodes: _batches(adjacency, nodes, run))
+
+
+def _walked(hop: st.Hop, sources: Numbers, step: Step) -> tuple[Numbers, Numbers]:
+    return walk(sources, hop.minimum, hop.maximum, step, turned=hop.turned)
 
 
 def _batches(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[tuple[Numbers, Array]]:

@@ -3,8 +3,7 @@
     $p: Person   $c: Company { name: "Acme" }   $p worksAt $c       start at Acme, not at every person
 
 It works on the pattern, before lowering: the binding of the best variable moves to the front of its component. Walking an edge
-backwards gives the same pairs as long as the hop may be a single one; a hop of at least two may not be turned (a self-loop on the
-way counts from one side only), so patterns with one keep their order. So do ranked queries, whose meaning depends on the scan.
+backwards gives the same pairs. Ranked queries keep their order: their meaning depends on the scan.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def apply(query: lg.ReadQuery, catalog: Catalog, counts: Mapping[str, int]) -> l
     """The query with better starting points."""
     if query.order and isinstance(query.order[0].expression, lg.Nearest | lg.Bm25 | lg.Fusion):
         return query
-    if any(isinstance(part, lg.Maybe) or (isinstance(part, lg.Hop) and part.minimum > 1) for part in query.pattern):
+    if any(isinstance(part, lg.Maybe) for part in query.pattern):
         return query
     binds = [part for part in query.pattern if isinstance(part, lg.Bind)]
     if len(binds) < 2 or not any(isinstance(part, lg.Hop) for part in query.pattern):
