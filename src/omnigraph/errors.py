@@ -43,6 +43,7 @@
     ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
     ├── StorageError                the store failed or holds something unexpected
     │   └── DamagedRecord           damaged_record          a record cannot be read: it is named, and the rest of the graph can be
+    ├── OutputFailed                output_failed           a file or a stream cannot be written
     ├── UnexpectedError             unexpected              something failed that should not have: the cause is attached
     ├── EmbeddingFailed             embedding_failed        the provider of embeddings failed: what it raised is attached
     ├── SparkUnavailable            spark_unavailable       Spark could not be started or reached
@@ -492,6 +493,18 @@ class StorageError(GraphError):
         super().__init__(message, hint=hint)
         if retryable is not None:
             self.retryable = retryable
+
+
+class OutputFailed(GraphError):
+    """A file or a stream that was to be written cannot be: the disk is full, a permission is missing, the device failed."""
+
+    code = "output_failed"
+    default_hint = "Check the path, its permissions and the space that is left. The graph was only read."
+
+    @classmethod
+    def of(cls, named: str, error: OSError) -> OutputFailed:
+        """What to say of an error of the operating system."""
+        return cls(f"cannot write {named}: {error.strerror or error}")
 
 
 class DamagedRecord(StorageError):

@@ -101,11 +101,11 @@ def test_load_undoes_export(seed: int, mode: str) -> None:
 
 def test_a_place_where_no_file_can_be(tmp_path: Path) -> None:
     g = graph(tmp_path)
-    with pytest.raises(og.NotFound, match=r"there is no folder .*nowhere to export into"):
+    with pytest.raises(og.NotFound, match=r"there is no folder .*nowhere to write into"):
         g.export(tmp_path / "nowhere" / "x.jsonl")
     (tmp_path / "there").mkdir()
-    with pytest.raises(og.UsageError, match="there is a folder, and an export is a file") as error:
+    with pytest.raises(og.OutputFailed, match="there is a folder, and a file is to be written") as error:
         g.export(str(tmp_path / "there"))
     assert error.value.hint is not None
-    assert "graph.jsonl" in error.value.hint
+    assert "FILE" in error.value.hint
     assert [p.name for p in tmp_path.rglob(".*.part")] == []

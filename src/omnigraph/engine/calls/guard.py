@@ -232,6 +232,8 @@ def in_our_terms(error: BaseException, doing: str, handed: bool = True) -> Graph
     """
     if isinstance(error, TypeError) or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
         return None
+    if handed and isinstance(error, BrokenPipeError):  # whoever read what is written to a given sink has had enough
+        return None
     if handed and not (_is_known(type(error).__module__) and _is_known(_raised_in(error))):
         return None
     if isinstance(error, MemoryError):

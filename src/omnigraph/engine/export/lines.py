@@ -10,7 +10,6 @@ of a type at once is its ids.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,9 @@ from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.json_lines import lines
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.snapshot.view import View
-from omnigraph.errors import NotFound, UsageError
+from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.outputs import output_file
 from omnigraph.model.phrases import counted, one_line, short_id, size
 from omnigraph.storage.tables.rows import images, row_bytes, take
 from omnigraph.storage.tables.table import Table
@@ -69,19 +69,8 @@ def export(
     chosen = exported_types(view.catalog, types)
     if not isinstance(target, str | Path):
         return _written(view, target, chosen, progress)
-    final = Path(target)
-    if final.is_dir():
-        raise UsageError(f"{final} is a folder, and an export is a file", hint=f"Name the file: {final / 'graph.jsonl'}.")
-    if not final.parent.is_dir():
-        raise NotFound(f"there is no folder {final.parent} to export into", hint="Make it first, or name a file elsewhere.")
-    unfinished = final.with_name(f".{final.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            done = _written(view, file, chosen, progress)
-        unfinished.replace(final)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return done
+    with output_file(target) as file:
+        return _written(view, file, chosen, progress)
 
 
 def _written(view: View, sink: ByteSink, chosen: list[EntityType], progress: Callable[[int], None] | None) -> Exported:

@@ -11,15 +11,15 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.model.outputs import output_file, write_output
 from omnigraph.model.phrases import counted
 from omnigraph.model.text_tables import PIPES, Overflow, text_table
-from omnigraph.surfaces.cli.output import say
+from omnigraph.surfaces.cli.output import data_sink, say
 from omnigraph.surfaces.cli.settings import DEFAULT_WIDTH, FORMATS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write_answer(
     if out is None:
         say(text, nl=False)
     else:
-        Path(out).write_text(text, encoding="utf-8")
+        write_output(out, text.encode())
 
 
 def lines_of(result: Result, form: str, *, width: int = DEFAULT_WIDTH, layout: str = "truncate") -> Iterator[str]:
@@ -86,13 +86,14 @@ def _write_binary(result: Result, form: str, out: str | None) -> None:
             raise click.UsageError("--format parquet needs --out FILE")
         import pyarrow.parquet as parquet
 
-        parquet.write_table(table, out)
+        with output_file(out) as file:
+            parquet.write_table(table, file)
         return
     import pyarrow as pa
 
     if out is None and sys.stdout.isatty():
         raise click.UsageError("an Arrow stream is not for a terminal: give --out FILE, or a pipe")
-    with nullcontext(sys.stdout.buffer) if out is None else Path(out).open("wb") as sink:
+    with nullcontext(data_sink()) if out is None else output_file(out) as sink:
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         sink.flush()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from omnigraph.errors import GraphError, UsageError
+from omnigraph.errors import GraphError, OutputFailed, UsageError, exit_code
 from omnigraph.model.printable import printable
 from omnigraph.model.versions import API_VERSION, __version__
 from omnigraph.service import Service
@@ -170,7 +170,17 @@ def run(arguments: Sequence[str] | None = None, *, service: Service | None = Non
     except BrokenPipeError:  # whoever read the output has had enough
         return 141
     except GraphError as error:
+        return _failed(error, as_json=as_json)
+    except OSError as error:  # of a stream that was written to by others than us, a help text for one
+        return _failed(OutputFailed.of(str(error.filename or "standard output"), error), as_json=as_json)
+
+
+def _failed(error: GraphError, *, as_json: bool) -> int:
+    """Tell an error, if there is anywhere left to tell it."""
+    try:
         return fail(error, as_json=as_json)
+    except (OutputFailed, BrokenPipeError):
+        return exit_code(error)
 
 
 def _told(misuse: click.ClickException, *, as_json: bool) -> int:

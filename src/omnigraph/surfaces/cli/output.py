@@ -6,12 +6,13 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Sequence
-from typing import Any, BinaryIO, Final, TextIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TextIO
 
 import click
 
-from omnigraph.errors import GraphError, LanguageError, exit_code
+from omnigraph.errors import GraphError, LanguageError, OutputFailed, exit_code
 from omnigraph.model.phrases import counted
 from omnigraph.model.printable import printable
 from omnigraph.reported import Located
@@ -27,7 +28,19 @@ def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     told = str(text)
     if stream.isatty():
         told = "\x1b".join(printable(part) for part in told.split(_OURS))
-    click.echo(told, err=err, nl=nl, color=True)
+    with _sent("standard error" if err else "standard output"):
+        click.echo(told, err=err, nl=nl, color=True)
+
+
+@contextmanager
+def _sent(stream: str) -> Iterator[None]:
+    """What goes wrong with a stream is one of our errors, unless whoever read it has had enough."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed.of(stream, error) from error
 
 
 def styled(text: str, **style: Any) -> str:
@@ -49,9 +62,25 @@ class _Shown:
         sys.stdout.flush()
 
 
-def data_sink() -> _Shown | BinaryIO:
+class _Sent:
+    """Bytes for a file or a pipe: exactly as they are."""
+
+    closed = False
+
+    def write(self, data: bytes, /) -> int:
+        """Send some of them."""
+        with _sent("standard output"):
+            return sys.stdout.buffer.write(data)
+
+    def flush(self) -> None:
+        """Send all there is."""
+        with _sent("standard output"):
+            sys.stdout.buffer.flush()
+
+
+def data_sink() -> _Shown | _Sent:
     """Where data goes that was asked for on stdout: exactly as it is, unless that is a terminal."""
-    return _Shown() if sys.stdout.isatty() else sys.stdout.buffer
+    return _Shown() if sys.stdout.isatty() else _Sent()
 
 
 def one_line(text: str) -> str:
@@ -119,7 +148,10 @@ def _counted(error: LanguageError) -> str:
 def fail(error: GraphError, *, as_json: bool) -> int:
     """Tell an error and give the exit code that goes with it."""
     if as_json:
-        print_json(_as_data(error))
+        try:
+            print_json(_as_data(error))
+        except OutputFailed:  # what cannot be said there is said where there is room
+            say(json.dumps(_as_data(error), indent=2, ensure_ascii=False), err=True)
     elif isinstance(error, LanguageError):
         for diagnostic in error.diagnostics:
             tell_diagnostic(diagnostic)

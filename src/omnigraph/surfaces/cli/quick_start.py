@@ -136,4 +136,6 @@ def end(code: int) -> NoReturn:
             stream.flush()
         except (BrokenPipeError, ValueError):  # nobody reads it any more
             code = code or 141
+        except OSError:  # told when it was written; what is left in the buffer cannot be written either
+            code = code or 1
     os._exit(code)

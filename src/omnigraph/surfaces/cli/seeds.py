@@ -13,7 +13,6 @@ Lines that are no records of a configured type pass through as they are. The out
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.model.outputs import output_file
 
 BATCH = 64
 """Texts handed to the provider at once."""
@@ -175,16 +175,12 @@ class _Line:
 
 def rewrite(source: str, target: str, job: Job, embed: Embed) -> None:
     """Read one file and write the other."""
-    unfinished = Path(f"{target}.tmp")
     try:
-        with Path(source).open(encoding="utf-8") as lines, unfinished.open("w", encoding="utf-8") as out:
+        with Path(source).open(encoding="utf-8") as lines, output_file(target) as out:
             for line in job.run(lines, embed):
-                out.write(f"{line}\n")
-        os.replace(unfinished, target)
+                out.write(f"{line}\n".encode())
     except FileNotFoundError as error:
         raise NotFound(f"there is no {error.filename}") from None
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def manifest(path: str) -> tuple[str, str, str]:

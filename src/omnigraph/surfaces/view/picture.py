@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from omnigraph.model.outputs import write_output
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.service.python_calls import AnyPath, guarded
 from omnigraph.surfaces.view.drawing import Drawing
@@ -40,7 +41,7 @@ class Picture:
     def save(self, path: AnyPath) -> Path:
         """Write the page to a file."""
         target = Path(path)
-        target.write_text(self.html, encoding="utf-8")
+        write_output(target, self.html.encode())
         return target
 
     @guarded()

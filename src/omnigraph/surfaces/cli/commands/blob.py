@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from omnigraph.errors import UsageError
+from omnigraph.model.outputs import write_output
 from omnigraph.model.phrases import counted
 from omnigraph.service.operations.read_blob import ReadBlob
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
@@ -79,7 +79,7 @@ def get(
         sink.write(data)
         sink.flush()
         return
-    Path(out).write_bytes(data)
+    write_output(out, data)
     if as_json:
         print_json({"out": out, "bytes": len(data)})
 

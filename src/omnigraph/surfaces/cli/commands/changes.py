@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.errors import StorageError, UsageError
+from omnigraph.errors import OutputFailed, StorageError, UsageError
+from omnigraph.model.outputs import output_file
 from omnigraph.service.operations.baseline import Baseline
 from omnigraph.service.operations.poll_changes import PollChanges
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
@@ -119,26 +122,31 @@ def _write(found: CapturedBaseline, out: Path) -> None:
     """Write a baseline so that its name never stands for half of one, or for somebody else's."""
     if not out.parent.is_dir():
         raise UsageError(f"the folder {out.parent} does not exist")
-    with Path(f"{out}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(f"somebody else is writing {out}", hint="Wait for them, or choose another file.") from None
-        unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
-        try:
-            with unfinished.open("xb") as file:
-                for _, lines in found.portions():
-                    file.write(lines)
-                file.flush()
-                os.fsync(file.fileno())
-                written = os.fstat(file.fileno()).st_ino
-            unfinished.replace(out)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        folder = os.open(out.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    with _alone(out):
+        with output_file(out, durable=True) as file:
+            for _, lines in found.portions():
+                file.write(lines)
+            written = os.fstat(file.fileno()).st_ino
         if out.stat().st_ino != written:
             raise StorageError(f"{out} was replaced by somebody else while it was written", hint="Take the baseline again.")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Nobody else writes this file meanwhile. A pipe or a device is whoever's it is."""
+    if out.exists() and not out.is_file():
+        yield
+        return
+    try:
+        lock = os.open(f"{os.path.realpath(out)}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise OutputFailed.of(str(out), error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise UsageError(f"somebody else is writing {out}", hint="Wait for them, or choose another file.") from None
+    try:
+        yield
+    finally:
+        os.close(lock)

@@ -10,6 +10,7 @@ import click
 
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.outputs import write_output
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Group, here
@@ -101,11 +102,9 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and "#" in path.read_text():
-        path.replace(path.with_suffix(".yaml.bak"))
+        write_output(path.with_suffix(".yaml.bak"), path.read_bytes())
         say(f"note: comments are lost; the file as it was is {path.name}.bak", err=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    unfinished.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
-    unfinished.replace(path)
+    write_output(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
 
 
 def _flat(content: Any, prefix: str = "") -> list[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.gq.format import format_queries
 from omnigraph.language.pg.format import format_schema
 from omnigraph.language.source import Source
+from omnigraph.model.outputs import write_output
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import fail, print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Command
@@ -47,7 +48,7 @@ def command(paths: tuple[str, ...], only_check: bool, show_diff: bool, lang: str
         if changed and show_diff:
             say("".join(_diff(path, source.text, laid_out)), nl=False)
         elif changed and not only_check:
-            Path(path).write_bytes(laid_out.encode())
+            write_output(path, laid_out.encode())
         if changed and not as_json:
             say(f"{'would lay out' if only_check or show_diff else 'laid out'} {path}", err=True)
     if as_json:

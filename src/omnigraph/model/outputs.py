@@ -1,0 +1,117 @@
+"""Files that somebody asked for: complete or not there, and nothing else is put in the place of what stands there.
+
+    with output_file("people.jsonl") as file:
+        file.write(...)
+
+A file is written beside its name, which it gets when it is complete, with the permissions of the one before. A link stays a link:
+what it leads to is written. Into what is no regular file (a pipe, a device, the process's own output) the bytes go straight. What
+goes wrong is an `OutputFailed`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
+
+from omnigraph.errors import NotFound, OutputFailed
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+"""Names that stand for what a process has open, even where that is a file."""
+
+
+@contextmanager
+def output_file(path: str | Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """A file to write to. `durable`: it is safe on the disk before it gets its name."""
+    named = Path(path)
+    with _told(named):
+        there = _there(named)
+    if there is not None and stat.S_ISDIR(there.st_mode):
+        raise OutputFailed(f"{named} is a folder, and a file is to be written", hint=f"Name a file in it: {named / 'FILE'}.")
+    if there is not None and (not stat.S_ISREG(there.st_mode) or str(named).startswith(_STREAMS)):
+        with _told(named):
+            file = _opened(named, os.O_WRONLY | os.O_APPEND, named)
+        with file:
+            yield file
+        return
+    with _told(named):
+        final = Path(os.path.realpath(named))
+    if not final.parent.is_dir():
+        raise NotFound(f"there is no folder {final.parent} to write into", hint="Make it first, or name a file elsewhere.")
+    unfinished = final.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with _told(named):
+            file = _opened(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, named)
+        with file:
+            if there is not None:
+                with _told(named):
+                    os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+            yield file
+            file.flush()
+            with _told(named):
+                if durable:
+                    os.fsync(file.fileno())
+        with _told(named):
+            unfinished.replace(final)
+            if durable:
+                _sync_folder(final.parent)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def write_output(path: str | Path, data: bytes) -> None:
+    """Write a whole file."""
+    with output_file(path) as file:
+        file.write(data)
+
+
+def _there(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _opened(path: Path, flags: int, named: Path) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedWriter(_Output(os.open(path, flags | os.O_CLOEXEC, 0o666), named)))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _Output(io.FileIO):
+    """A file whose failures are told under the name that was given."""
+
+    def __init__(self, descriptor: int, named: Path) -> None:
+        super().__init__(descriptor, "wb")
+        self._named = named
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        with _told(self._named):
+            return super().write(data)
+
+    def close(self) -> None:
+        with _told(self._named):
+            super().close()
+
+
+@contextmanager
+def _told(named: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputFailed.of(str(named), error) from error
