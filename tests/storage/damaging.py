@@ -66,6 +66,8 @@ def make(folder: Path) -> Path:
         graph.mutate(f'query m() {{ update Doc set {{ text: "changed" }} where n = {20 + number} }}')
     graph.tags.create("v1", old)
     graph.tags.create("v2", graph.commits()[1].id)
+    graph.tags.create("v3", old)
+    graph.tags.delete("v3", actor="ada")
     graph._store.lease_for(timedelta(days=1))
     put_record(graph._store.place, Ledger(), Reclaimed(1, {"01J0000000000000000000000A": ((0, 3),)}))
     announce(graph._store.place, ["nodes/0-0/data/gone.lance"], 0)
@@ -106,6 +108,7 @@ QUESTIONS: dict[str, Callable[[og.Graph], Any]] = {
     ),
     "commits": lambda g: [c.to_dict() for c in g.commits()],
     "names": lambda g: (g.branches.list(), [(t.name, t.commit) for t in g.tags.list()]),
+    "deleted tags": lambda g: [(d.tag.name, d.tag.commit, d.deleted_by, d.deleted_at) for d in g.tags.deleted()],
 }
 
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 KINDS = [
     "__refs",
     "__tags",
+    "__deleted_tags",
     "__inflight",
     "__reclaimed",
     "__doomed",
@@ -34,6 +35,10 @@ KINDS = [
     "table index part_0_invert.lance",
     "table index part_0_tokens.lance",
 ]
+
+
+UNKNOWABLE = {"__tags": {"names", "v1", "v2"}, "__deleted_tags": {"deleted tags"}}
+"""Questions whose answers rest on nothing else than a file of that kind being there."""
 
 
 class Whole:
@@ -76,7 +81,7 @@ def test_damage_is_answered_rightly_or_refused_or_found(whole: Whole, kind: str)
                 continue
             with damaged(file, content):
                 # A tag that is not there is like one that was deleted: nobody else knows of it, and only its name is lost.
-                unknowable = {"names", "v1", "v2"} if (kind, name) == ("__tags", "removed") else set[str]()
+                unknowable = UNKNOWABLE.get(kind, set()) if name == "removed" else set[str]()
                 wrong += [
                     f"{file.relative_to(whole.folder)}, {name}: {what}"
                     for what in _wrong(whole, unknowable, "text" in name or "name" in name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.calls.guard import guarded
-from omnigraph.errors import GraphError
+from omnigraph.errors import DamagedRecord, GraphError
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.deleted_tags import DeletedTag, deleted_tags
 from omnigraph.storage.graph_store import GraphStore, Ref, Tag
@@ -31,16 +31,21 @@ class Tags:
 
     @guarded()
     def deleted(self) -> list[DeletedTag]:
-        """Tags that were deleted, by name: what they named, who deleted them and when. Of each name the last deletion."""
-        found, _ = deleted_tags(self._store.place)
+        """Tags that were deleted, by name: what they named, who deleted them and when. Of each name the last deletion.
+
+        Where the record of one is damaged, its commit says so, and when it was deleted is 0.
+        """
+        found, unread = deleted_tags(self._store.place)
         there = {tag.name: tag for tag in self._store.readable_tags()[0]}
-        return [d for d in found if there.get(d.tag.name) != d.tag]  # a process may have died before it deleted it
+        happened = [d for d in found if there.get(d.tag.name) != d.tag]  # a process may have died before it deleted it
+        shown = [DeletedTag(_damaged(name, error), None, 0) for name, error in unread.items()]
+        return sorted((*happened, *shown), key=lambda deleted: deleted.tag.name)
 
     @guarded()
     def list(self) -> list[Tag]:
         """Every tag, by name."""
         found, unread = self._store.readable_tags()
-        shown = [Tag(name, f"damaged: {error.message}", Ref("", "")) for name, error in unread.items()]
+        shown = [_damaged(name, error) for name, error in unread.items()]
         return sorted((*map(self._shown, found), *shown), key=lambda tag: tag.name)
 
     def _shown(self, tag: Tag) -> Tag:
@@ -57,3 +62,8 @@ class Tags:
     def delete(self, name: str, *, actor: str | None = None) -> DeletedTag | None:
         """Forget a name. That `actor` deleted it is recorded until the name is deleted again; None if the tag was damaged."""
         return self._store.delete_tag(name, actor=actor)
+
+
+def _damaged(name: str, error: DamagedRecord) -> Tag:
+    """What is shown of a tag whose record cannot be read."""
+    return Tag(name, f"damaged: {error.message}", Ref("", ""))

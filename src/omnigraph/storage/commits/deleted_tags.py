@@ -22,7 +22,7 @@ FOLDER: Final = "__deleted_tags"
 
 @dataclass(frozen=True, slots=True)
 class DeletedTag:
-    """A tag as it was, who deleted it, and when in microseconds since the epoch."""
+    """A tag as it was, who deleted it, and when in microseconds since the epoch (0: the record of it is damaged)."""
 
     tag: Tag
     deleted_by: str | None
@@ -30,6 +30,8 @@ class DeletedTag:
 
     def __repr__(self) -> str:
         by = "" if self.deleted_by is None else f" by {self.deleted_by}"
+        if not self.deleted_at:
+            return one_line(f"Tag {self.tag.name}, deleted: {self.tag.commit}")
         return one_line(f"Tag {self.tag.name} of commit {short_id(self.tag.commit)}, deleted{by} {ago(self.deleted_at)}")
 
 

@@ -2,7 +2,7 @@
 
 For the newest state of every branch and for every tag (with `deep`, for every commit that was not reclaimed):
 
-    record     branches, tags, leases, lists and commits can be read
+    record     branches, tags, deletions of tags, leases, lists and commits can be read
     manifest   the manifest of the branch can be read, and its commits form one chain without gaps, back to where the branch
                began or to the first commit of the graph; each commit replaced exactly the pins the one before it left
     version    every pinned version opens
@@ -34,10 +34,12 @@ from lance.dataset import Session
 
 from omnigraph.errors import DamagedRecord, GraphError
 from omnigraph.model.phrases import counted, one_line
+from omnigraph.storage.commits import deleted_tags
 from omnigraph.storage.commits.leases import leases
 from omnigraph.storage.commits.lineage import DamagedCommit
 from omnigraph.storage.commits.locate import lost
 from omnigraph.storage.commits.manifest import Manifest
+from omnigraph.storage.commits.name_rules import REFS, TAGS
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed, reclaimed
 from omnigraph.storage.files.checksums import StoredFile
 from omnigraph.storage.files.dataset_folders import VERSIONS
@@ -210,7 +212,8 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
     """The lineage as far as it can be read."""
     refs, unread_refs = store.readable_refs()
     tags, unread_tags = store.readable_tags()
-    for folder, unread in (("__refs", unread_refs), ("__tags", unread_tags)):
+    _, unread_deleted = deleted_tags.deleted_tags(store.place)
+    for folder, unread in ((REFS, unread_refs), (TAGS, unread_tags), (deleted_tags.FOLDER, unread_deleted)):
         problems += [Problem(ProblemKind.RECORD, name, "", f"{folder}/{name}", e.message) for name, e in unread.items()]
     histories: dict[str, History] = {}
     failed = set[str]()
