@@ -77,7 +77,7 @@ class GraphStore:
 
     def __init__(self, place: Place, *, read_only: bool = False, ids: IdSource | None = None, clock: Clock | None = None) -> None:
         self.place = place
-        self.tables = Tables(place)
+        self.tables = Tables(place, self._is_needed)
         self.read_only = read_only
         self._ids = ids or UlidSource(clock)
         self._clock = clock or SystemClock()
@@ -127,6 +127,14 @@ class GraphStore:
         store = cls(place, read_only=read_only, ids=ids, clock=clock)
         store._manifest(store.ref(MAIN).incarnation).load()
         return store
+
+    def _is_needed(self, location: str, pin: int) -> bool:
+        """Whether no reclaim has taken a version: there was none, or the newest state of a branch rests on it."""
+        settled = ledger(self.place).settled
+        if not settled.commits and not settled.manifests:
+            return True
+        states = (state for branch in self.branches() for state in self._state(branch).tables.values())
+        return any((state.location, state.pin) == (location, pin) for state in states)
 
     @property
     def clock(self) -> Clock:

@@ -26,6 +26,7 @@ from omnigraph.engine.snapshot import adjacency
 from omnigraph.engine.snapshot.adjacency import Adjacency
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, ResourceLimit
+from omnigraph.model.phrases import size
 
 EDGE_BYTES = 56
 """Memory an edge takes while an algorithm runs: both ends, neighbours both ways, and what is sorted in between."""
@@ -123,7 +124,7 @@ def network_of(view: View, scope: Scope) -> Network:
     needed, budget = needed_bytes(view, scope), view.workspace.memory.budget
     if needed > budget:
         raise ResourceLimit(
-            f"this part of the graph needs about {needed >> 20:,} MiB, and {budget >> 20:,} MiB may be used",
+            f"this part of the graph needs about {size(needed)}, and {size(budget)} may be used",
             hint="Open the graph with a larger memory=…, name fewer types, or use omnigraph.spark.analytics.",
         )
     groups: list[Group] = []

@@ -35,6 +35,7 @@ State = str | Commit | Tag
 AnyPath = str | os.PathLike[str]
 
 _SHOWN: Final = 80
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -69,7 +70,9 @@ def shown(value: object) -> str:
 
 def refuse(name: str, expected: str, value: object, hint: str | None = None) -> NoReturn:
     """Say what was expected, and what came."""
-    raise UsageError(f"`{name}` is {expected}, not {shown(value)}", hint=hint or "Nothing was changed.")
+    if hint is None and isinstance(value, str) and "number" in expected and _NUMBER.fullmatch(value):
+        hint = f"Leave out the quotes: {value}."
+    raise UsageError(f"`{name}` is {expected}, not {shown(value)}", hint=hint)
 
 
 def text(name: str, value: object) -> str:
@@ -224,7 +227,7 @@ def mapping(name: str, value: object) -> dict[str, Any]:
         raise UsageError(f"`{name}` cannot be read: {type(error).__name__}: {shown(error)}") from error
     for key in given:
         if not isinstance(key, str):
-            raise UsageError(f"`{name}` has names that are texts, not {shown(key)}", hint="Nothing was changed.")
+            raise UsageError(f"`{name}` has names that are texts, not {shown(key)}", hint="Give each name as a text.")
         text(name, key)
     return given
 

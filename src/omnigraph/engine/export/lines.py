@@ -25,7 +25,7 @@ from omnigraph.engine.arrays.json_lines import lines
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
-from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.model.outputs import output_file
 from omnigraph.model.phrases import counted, one_line, short_id, size
 from omnigraph.storage.tables.rows import images, row_bytes, take
@@ -91,7 +91,8 @@ def exported_types(catalog: Catalog, names: Iterable[str] | None = None) -> list
     wanted = {names} if isinstance(names, str) else set(names)
     for name in sorted(wanted):
         if name not in edges and name not in nodes:
-            raise UsageError(f"unknown export type '{name}'", hint=did_you_mean(name, [*edges, *nodes]) or None)
+            known = f"There are {one_of([*nodes, *edges])}." if edges or nodes else "The schema has no types."
+            raise UsageError(f"unknown export type '{name}'", hint=did_you_mean(name, [*edges, *nodes]) or known)
     return [t for group in (edges, nodes) for name, t in group.items() if name in wanted]
 
 

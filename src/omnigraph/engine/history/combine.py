@@ -101,6 +101,8 @@ class Combination:
     types: list[Combined]
     conflicts: tuple[Conflict, ...]
     changes: ChangeSet
+    unused: tuple[str, ...] = ()
+    """Keys that were resolved and that no conflict has."""
 
     def deltas(self) -> list[RowDelta]:
         """What changes about ours, type by type."""
@@ -147,7 +149,7 @@ class Combiner:
         if not conflicts:
             self._resolutions.check_used()
         types = [self._combined[key] for key in sorted(self._combined)]
-        return Combination(types, in_order(conflicts), self._changes())
+        return Combination(types, in_order(conflicts), self._changes(), self._resolutions.unused)
 
     def _theirs(self, key: str, type_: Type, *, slim: bool) -> RowDelta:
         """What they did to a type."""

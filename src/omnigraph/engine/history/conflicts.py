@@ -77,12 +77,18 @@ class Conflict:
         name = f"{self.kind}:{self.entity_kind}:{self.type}:{self.entity}"
         return f"{name}:{','.join(self.properties)}" if self.kind == "unique_violation" else name
 
+    @property
+    def breaks_a_rule(self) -> bool:
+        """Whether what both sides have together is not allowed; otherwise what each side has says it all."""
+        return self.kind.endswith("_violation") or self.kind == "orphan_edge"
+
     def __repr__(self) -> str:
         about = f" ({', '.join(self.properties)})" if self.properties else ""
         return one_line(f"Conflict: {self.kind.replace('_', ' ')}, {self.entity_kind} {self.type} {shown(self.entity)}{about}")
 
     def __str__(self) -> str:
-        return f"{self.entity_kind} type '{self.type}', entity id '{self.entity}' ({self.kind})"
+        told = f"{self.entity_kind} type '{self.type}', entity id '{self.entity}' ({self.kind})"
+        return f"{told}: {self.message}" if self.breaks_a_rule else told
 
     def to_dict(self) -> dict[str, Any]:
         """The conflict as JSON-ready data."""
@@ -112,13 +118,16 @@ def in_order(conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:
     return tuple(sorted(found.values(), key=lambda c: (c.entity_kind != "node", c.type, c.entity or "", c.kind, c.properties)))
 
 
-def refused(conflicts: Sequence[Conflict], what: str) -> MergeConflict:
-    """The error that carries them."""
+def refused(conflicts: Sequence[Conflict], what: str, unused: Sequence[str] = ()) -> MergeConflict:
+    """The error that carries them; keys that were resolved and that none of them has are named, too."""
     told = "; ".join(str(c) for c in conflicts[:SHOWN])
     if len(conflicts) > SHOWN:
         told += f"; and {len(conflicts) - SHOWN} more"
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(Counter(c.kind for c in conflicts).items()))
-    return MergeConflict(f"{what} conflicts: {told}" + (f" ({kinds})" if len(conflicts) > 1 else ""), conflicts=conflicts)
+    message = f"{what} conflicts: {told}" + (f" ({kinds})" if len(conflicts) > 1 else "")
+    if unused:
+        message += f"; and there is no conflict {unused[0]}, which was to be resolved"
+    return MergeConflict(message, conflicts=conflicts)
 
 
 def described(type_: EntityType, columns: Iterable[str], row: RawRow | None) -> dict[str, Any] | None:
@@ -174,11 +183,15 @@ class Resolutions:
             return self._by_key[conflict.key]
         return self._all
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Keys that no conflict had."""
+        return tuple(sorted(set(self._by_key) - self._used))
+
     def check_used(self) -> None:
         """Refuse keys that no conflict has: they were meant for another merge."""
-        unused = sorted(set(self._by_key) - self._used)
-        if unused:
-            raise UsageError(f"there is no conflict {unused[0]}", hint="Preview with dry_run: each conflict tells its key.")
+        if self.unused:
+            raise UsageError(f"there is no conflict {self.unused[0]}", hint="Preview with dry_run: each conflict tells its key.")
 
 
 def _side(text: str) -> Literal["ours", "theirs"]:

@@ -187,7 +187,7 @@ class Merger:
     ) -> Merge:
         """A preview; or, if this is none, the conflicts as an error."""
         if combined.conflicts and not wanted.dry_run:
-            raise refused(combined.conflicts, what)
+            raise refused(combined.conflicts, what, combined.unused)
         changes = ChangeList(combined.deltas(), self._view(into).catalog.ir.domain)
         told: Outcome = "conflicts" if combined.conflicts else outcome
         return Merge(told, source, into, base, True, conflicts=combined.conflicts, changes=changes, actor=wanted.actor)

@@ -85,7 +85,28 @@ def require(values: Mapping[str, Value], parameter: lg.Parameter) -> Value:
     if not parameter.declared:
         hint = did_you_mean(parameter.name, values) or "Declare it between the parentheses of the query."
         raise ParameterError(f"parameter `{parameter.name}` is not declared by the query", hint=hint)
-    raise ParameterError(f"parameter `{parameter.name}` not provided", hint=f"It is {parameter.type}.")
+    raise ParameterError(
+        f"parameter `{parameter.name}` not provided", hint=f"Give it among the parameters; it is {parameter.type}."
+    )
+
+
+def _like(type_: PropertyType) -> str:
+    """How a value of a type is given."""
+    if type_.is_vector:
+        return "a list of as many numbers as it says"
+    one = _EXAMPLES.get(type_.scalar, "a number without a fraction, as 5")
+    return f"a list, each element {one}" if type_.is_list else one
+
+
+_EXAMPLES = {
+    Scalar.STRING: 'a text, as "Ada"',
+    Scalar.BOOL: "true or false",
+    Scalar.F32: "a number, as 0.5",
+    Scalar.F64: "a number, as 0.5",
+    Scalar.DATE: 'a date, as "2024-05-01"',
+    Scalar.DATETIME: 'a moment, as "2024-05-01T10:00:00Z"',
+    Scalar.BLOB: "bytes",
+}
 
 
 def convert(name: str, type_: PropertyType, value: object) -> Value:
@@ -93,7 +114,7 @@ def convert(name: str, type_: PropertyType, value: object) -> Value:
     try:
         found = converted(type_, value, Door.PARAMETERS)
     except Misfit as misfit:
-        raise ParameterError(f"parameter `{name}` {misfit}"[:300], hint=f"It is {type_}.") from None
+        raise ParameterError(f"parameter `{name}` {misfit}"[:300], hint=f"Give {_like(type_)}.") from None
     if found is None:
         if not type_.nullable:
             raise ParameterError(f"parameter `{name}` is {type_} and cannot be null", hint="Declare it with `?` to allow null.")

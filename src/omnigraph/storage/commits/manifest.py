@@ -292,6 +292,8 @@ class Manifest:
 
     def _checked(self, dataset: LanceDataset) -> LanceDataset:
         stamp = (dataset.schema.metadata or {}).get(formats.STAMP_KEY.encode())
+        if stamp is None and not dataset.schema.names:  # nobody's table: Lance reads zeros as a version that says nothing
+            raise damaged(f"the manifest {self.location}", "its newest version has no columns")
         formats.check_stamp(None if stamp is None else stamp.decode(), self.place.uri)
         return dataset
 

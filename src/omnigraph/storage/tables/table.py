@@ -84,6 +84,9 @@ _PACKED_QUICKLY = ("id", "src", "dst")
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
+IsNeeded: TypeAlias = Callable[[str, int], bool]
+"""Whether a version that is not there should be, because no reclaim may have taken it: by location and pin."""
+
 
 class _NoFieldChanged(TypedDict):
     fields_modified: list[int]
@@ -94,9 +97,10 @@ class _NoFieldChanged(TypedDict):
 class Tables:
     """The tables of one graph, behind one shared session."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, is_needed: IsNeeded | None = None) -> None:
         use()
         self.place = place
+        self._is_needed = is_needed or _may_be_reclaimed
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}
         self._recent = RecentRows()
@@ -162,9 +166,11 @@ class Tables:
                     session=self.session,
                 )
         except NotFound as error:
+            if self._is_needed(state.location, state.pin):
+                raise
             raise _gone(state.location, state.pin) from error
         self.opened += 1
-        return self.remember(Table(self.place, dataset, state.table, state.location, self._recent, self._sound))
+        return self.remember(Table(self.place, dataset, state.table, state.location, self._recent, self._sound, self._is_needed))
 
     def remember(self, table: Table) -> Table:
         """Keep a handle for those who open its pin."""
@@ -193,7 +199,16 @@ class Tables:
 class Table:
     """A table at one pin. Reading is safe from any thread; a write makes a new handle and leaves this one alone."""
 
-    def __init__(self, place: Place, dataset: LanceDataset, table: str, location: str, recent: RecentRows, sound: Sound) -> None:
+    def __init__(
+        self,
+        place: Place,
+        dataset: LanceDataset,
+        table: str,
+        location: str,
+        recent: RecentRows,
+        sound: Sound,
+        is_needed: IsNeeded,
+    ) -> None:
         self.place = place
         self.dataset = dataset
         self.table = table
@@ -202,6 +217,7 @@ class Table:
         """What was written to tables of this graph a moment ago."""
         self.sound = sound
         """Files that Lance may scan."""
+        self._is_needed = is_needed
         self._sound_parts = frozenset[str]()
         """Whether all data files are known to be, and all files of indexes."""
         self.fence = place.fence
@@ -249,7 +265,7 @@ class Table:
             with translated(doing):
                 yield
         except NotFound as error:
-            if self.place.exists(f"{self.location}/{version_file(self.pin)}"):
+            if self.place.exists(f"{self.location}/{version_file(self.pin)}") or self._is_needed(self.location, self.pin):
                 raise
             raise _gone(self.location, self.pin) from error
 
@@ -268,7 +284,7 @@ class Table:
 
     def same(self, dataset: LanceDataset) -> Table:
         """Another handle of this table: at this pin, or at one that was made of it just now."""
-        other = Table(self.place, dataset, self.table, self.location, self.recent, self.sound)
+        other = Table(self.place, dataset, self.table, self.location, self.recent, self.sound, self._is_needed)
         other._sound_parts = self._sound_parts
         return other
 
@@ -537,6 +553,10 @@ class Table:
                 lambda: LanceDataset.commit(self.dataset, operation, read_version=self.dataset.version, detached=True),
             )
         return self.same(dataset)
+
+
+def _may_be_reclaimed(location: str, pin: int) -> bool:
+    return False
 
 
 def _gone(location: str, pin: int) -> HistoryReclaimed:

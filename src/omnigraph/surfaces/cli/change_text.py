@@ -124,9 +124,9 @@ def conflict_lines(conflict: Conflict, *, ours: str = "ours", theirs: str = "the
     """One conflict: what it is about, and what each side has."""
     yield f"{painted(conflict.kind, 'red', bold=True)}  {conflict.entity_kind} {conflict.type} {conflict.entity}"
     sides = {"base": conflict.base, ours: conflict.ours, theirs: conflict.theirs}
-    if not any(sides.values()):
+    if conflict.breaks_a_rule or not any(sides.values()):
         yield f"  {conflict.message}"
-    else:
+    if any(sides.values()):
         names = list(dict.fromkeys(name for values in sides.values() for name in values or ()))
         grid = [["", *sides], *([name, *(_side(values, name) for values in sides.values())] for name in names)]
         widths = [max(len(line[i]) for line in grid) for i in range(4)]
