@@ -71,3 +71,32 @@ def test_values_of_several_kinds_in_a_column_of_pandas(tmp_path: Path) -> None:
     g = before(tmp_path)
     assert [(v.rule, v.line, v.value) for v in refused(g, {"Thing": frame})] == [("type", 2, "x")]
     g.load({"Thing": frame}, quarantine=tmp_path / "bad")
+
+
+SINGLY: dict[str, Any] = {
+    "not an F32": 16_777_217,
+    "a double": 0.1,
+    "an F32": 0.5,
+    "whole": 3,
+    "whole as a float": 3.0,
+    "more than I64": 2**64 - 1,
+    "a power of two": 2**64,
+}
+BESIDE: dict[str, Any] = {"nothing": None, "a large integer": 2**64, "an object": object()}
+
+
+@pytest.mark.parametrize("kind", ["F32", "F64", "I64", "[F32]", "[I64]"])
+@pytest.mark.parametrize("name", SINGLY)
+def test_what_else_is_in_a_column_of_pandas_does_not_change_what_a_value_means(tmp_path: Path, kind: str, name: str) -> None:
+    g = graph(tmp_path, f"node T {{ k: String @key  v: {kind}? }}")
+    value = [SINGLY[name]] if kind.startswith("[") else SINGLY[name]
+    found = {}
+    for place, (what, other) in enumerate(BESIDE.items()):
+        beside = [other] if isinstance(value, list) and other is not None else other
+        keys = [f"{place}", f"{place} beside", f"{place} at any rate"]
+        frame = pd.DataFrame({"k": keys, "v": pd.Series([value, beside, None], dtype=object)})
+        g.load({"T": frame}, quarantine=tmp_path / what)
+        found[what] = g.query(f'query q() {{ match {{ $t: T {{ k: "{place}" }} }} return {{ $t.v as v }} }}').rows
+    assert len({repr(rows) for rows in found.values()}) == 1, found
+    if "F32" in kind:
+        assert bool(found["nothing"]) is (name not in ("not an F32", "a double", "more than I64"))

@@ -21,6 +21,7 @@ from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.load.read.content import mismatch, peeked, require_packed
 from omnigraph.engine.load.read.naming import ENDINGS, PACKED, Columns, Form, Format, Naming, columns_within, form_of, type_named
 from omnigraph.errors import GraphError, NotFound, UsageError
+from omnigraph.model.conversions import Door
 from omnigraph.model.given import tangled
 from omnigraph.model.phrases import counted
 from omnigraph.storage.files.inputs import InputFile, files_at, is_remote, opened
@@ -59,6 +60,8 @@ class Input:
     """The codec that a file is packed by."""
     columns: Columns = ()
     """Columns that stand in no file, with their one value: folders are called after them."""
+    door: Door = Door.RECORDS
+    """What values of rows mean: those of a frame that Arrow cannot hold are still values of columns."""
 
     @property
     def is_file(self) -> bool:
@@ -277,7 +280,7 @@ def _frame(type_: EntityType, content: Any) -> Input:
         if of_pandas:
             return _of_pandas(type_, _with_index(type_, content))
         if any(str(kind) == "Object" for kind in getattr(content, "dtypes", ())):  # Arrow would get addresses of these
-            return Input(Format.ROWS, content.to_dicts(), None, type_)
+            return Input(Format.ROWS, content.to_dicts(), None, type_, door=Door.COLUMNS)
         made = pa.table(content) if hasattr(content, "__len__") else pa.RecordBatchReader.from_stream(content)
     except GraphError:
         raise
@@ -314,8 +317,8 @@ def _of_pandas(type_: EntityType, frame: Any) -> Input:
         try:
             return Input(Format.ARROW, pa.Table.from_pandas(frame, preserve_index=False), None, type_)
         except Exception:  # values of several kinds in a column: whoever reads them singly says which
-            return Input(Format.ROWS, _rows_of_pandas(frame), None, type_)
-    return Input(Format.ROWS, _rows_of_pandas(frame), None, type_)
+            return Input(Format.ROWS, _rows_of_pandas(frame), None, type_, door=Door.COLUMNS)
+    return Input(Format.ROWS, _rows_of_pandas(frame), None, type_, door=Door.COLUMNS)
 
 
 def _is_tangled(column: Any) -> bool:

@@ -31,6 +31,7 @@ from omnigraph.engine.load.read.sources import CELLS, Input, arrow_batches
 from omnigraph.engine.load.read.types import Parsed, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
+from omnigraph.model.conversions import Door
 from omnigraph.model.given import named
 from omnigraph.model.phrases import counted
 
@@ -83,7 +84,7 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
         case Format.ROWS:
             assert input_.type is not None
             for first, rows in _groups(input_.content):
-                yield partial(read_rows, rows, input_.type, types, first)
+                yield partial(read_rows, rows, input_.type, types, first, input_.door)
         case Format.ARROW:
             yield from column_tasks(input_, types, arrow_batches(input_.content))
         case Format.CSV | Format.TSV | Format.PARQUET | Format.IPC:
@@ -137,9 +138,9 @@ def read_records(records: list[tuple[int, object]], types: Types, file: str | No
     return _checked(reader, dict(records), plain)
 
 
-def read_rows(rows: list[object], type_: EntityType, types: Types, first: int) -> Parsed:
+def read_rows(rows: list[object], type_: EntityType, types: Types, first: int, door: Door = Door.RECORDS) -> Parsed:
     """Mappings of properties, all of one type."""
-    reader = Reader(types, None)
+    reader = Reader(types, None, door=door)
     for number, row in enumerate(rows, first):
         if isinstance(row, Mapping):
             add_row(reader, number, type_, dict(row))
