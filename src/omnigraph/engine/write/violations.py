@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.errors import BlobUnavailable, KeyConflict, ValidationError
 from omnigraph.model.phrases import counted, one_line
@@ -31,6 +31,8 @@ class Violation:
     line: int | None = None
     reason: str | None = None
     """Why something outside the graph could not be read."""
+    first: tuple[str | None, int | None] | None = None
+    """File and line of the row that this one repeats."""
 
     def __repr__(self) -> str:
         return one_line(f"Violation of {self.rule}: {self}")
@@ -47,6 +49,15 @@ class Violation:
             if getattr(self, name) is not None:
                 data[name] = getattr(self, name)
         return data
+
+
+def repeating(violation: Violation, file: str | None, line: int | None) -> Violation:
+    """A violation of a row whose entity came before, and where that was."""
+    where = (
+        "" if line is None else f"{'record' if file is None else 'line'} {line}" if file == violation.file else f"{file}:{line}"
+    )
+    message = f"{violation.type} `{violation.entity}` is there twice{f', first at {where}' if where else ''}"
+    return replace(violation, message=message, first=(file, line))
 
 
 def told(violations: Sequence[Violation]) -> str:

@@ -21,7 +21,7 @@ from omnigraph.engine.arrays.hashing import all_differ
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.load.read.types import Rows, key_of
 from omnigraph.engine.write.changeset import Delta
-from omnigraph.engine.write.violations import Violation
+from omnigraph.engine.write.violations import Violation, repeating
 from omnigraph.storage.tables.changes import NO_ROWS, WrittenRows
 
 
@@ -150,12 +150,9 @@ def _twice(delta: Delta, again: Numbers, first: Numbers, keys: tuple[str, ...]) 
     for row, before in zip(again.tolist(), first.tolist(), strict=True):
         entity = delta.ids[row].as_py()
         file, line = delta.place(row)
-        there = delta.place(before)
-        unit = "record" if file is None else "line"
-        where = f"{unit} {there[1]}" if there[0] == file else f"{there[0]}:{there[1]}"
-        message = f"{delta.type.name} `{entity}` is there twice, first at {where}"
         rule = "unique" if keys else "key"
-        yield Violation(rule, delta.type.name, message, ", ".join(keys) or "id", entity, entity, file, line)
+        found = Violation(rule, delta.type.name, "", ", ".join(keys) or "id", entity, entity, file, line)
+        yield repeating(found, *delta.place(before))
 
 
 def kept(delta: Delta, mask: Mask) -> Delta:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from omnigraph.engine.load.read.lines import ByteSource
@@ -30,6 +31,18 @@ _KINDS: Final = (
 
 class Unfit(OSError):
     """A file that does not hold what its name says."""
+
+
+ENCODING: Final = "encoding"
+"""The rule that a text is UTF-8. A CSV file in which a line is not is refused as a whole."""
+
+
+class NotUtf8(Unfit):
+    """A file with lines that are no UTF-8, each with what is wrong."""
+
+    def __init__(self, places: Sequence[tuple[int, str]]) -> None:
+        super().__init__(places[0][1])
+        self.places = tuple(places)
 
 
 class Text:

@@ -21,12 +21,12 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.engine.load.read.columns import UNCERTAIN, from_cells
-from omnigraph.engine.load.read.content import Text, Unfit, mismatch, peeked
+from omnigraph.engine.load.read.content import ENCODING, NotUtf8, Text, Unfit, mismatch, peeked
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.quoting import QUOTING, Misquoted, Quotes, Watched
 from omnigraph.engine.load.read.sources import BATCH_ROWS, CELLS, Input, arrow_batches
-from omnigraph.engine.write.violations import Violation
-from omnigraph.model.limits import MAX_LINE_BYTES
+from omnigraph.engine.write.violations import Violation, repeating
+from omnigraph.model.limits import MAX_LINE_BYTES, MAX_VIOLATIONS
 from omnigraph.model.phrases import counted
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -175,6 +175,7 @@ def _well_quoted(input_: Input, source: IO[bytes]) -> Iterator[Watched]:
     except pa.ArrowException:
         watched.drain()
         _require_quoting(input_, quotes)
+        _require_utf8(input_)
         raise
     _require_quoting(input_, quotes)
 
@@ -183,6 +184,21 @@ def _require_quoting(input_: Input, quotes: Quotes) -> None:
     if quotes.misplaced:
         with input_.opened() as text:
             raise Misquoted.of(quotes.misplaced, text)
+
+
+def _require_utf8(input_: Input) -> None:
+    """Tell of lines that are no UTF-8: Arrow knows columns and rows of a block."""
+    found = list[tuple[int, str]]()
+    with io.BufferedReader(_Raw(input_.opened()), _TEXT_BLOCK) as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                found.append((number, f"not UTF-8: {error.reason} at byte {error.start + 1}"))
+                if len(found) == MAX_VIOLATIONS:
+                    break
+    if found:
+        raise NotUtf8(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +224,8 @@ def _header(input_: Input) -> _Header:
             raise Unfit(f"its header cannot be read: {error}") from error
         if not names:
             raise Unfit("it is empty: there is not even a header")
+        if any("\N{REPLACEMENT CHARACTER}" in name for name in names):
+            _require_utf8(input_)
         every = every_line_is_a_row(input_, names)
         return _Header(names, empty, every, any(every or line.strip("\r\n") for line in file))
 
@@ -282,13 +300,14 @@ def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
 
 def is_of_file(violation: Violation) -> bool:
     """Whether a column or a file is wrong, and not a row."""
-    return violation.rule == QUOTING or (violation.line is None and violation.rule != CELL_COUNT)
+    return violation.rule in (QUOTING, ENCODING) or (violation.line is None and violation.rule != CELL_COUNT)
 
 
 def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
     """Violations of a CSV file with their lines: until then only rows are counted, and not those with too many or few cells."""
     mine = [v for v in violations if v.file == input_.name]
     wanted = {v.line for v in mine if v.line is not None and not is_of_file(v)}
+    wanted |= {v.first[1] for v in violations if v.first is not None and v.first[0] == input_.name and v.first[1] is not None}
     if not wanted and all(v.rule != CELL_COUNT for v in mine):
         return violations
     lines, broken = dict[int, int](), list[Violation]()
@@ -307,7 +326,14 @@ def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
                 broken.append(Violation(CELL_COUNT, type_, message, file=input_.name, line=begins))
     others = [v for v in violations if v.file != input_.name]
     told = [v if is_of_file(v) else replace(v, line=lines.get(v.line or 0)) for v in mine if v.rule != CELL_COUNT]
-    return [*others, *told, *broken]
+    return [*(_placed(v, input_.name, lines) for v in (*others, *told)), *broken]
+
+
+def _placed(violation: Violation, file: str | None, lines: dict[int, int]) -> Violation:
+    """A violation that names the line, in this file, of the row that it repeats."""
+    if violation.first is None or violation.first[0] != file:
+        return violation
+    return repeating(violation, file, lines.get(violation.first[1] or 0))
 
 
 # ── folders ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.load.read import compatible
-from omnigraph.engine.load.read.content import Text
+from omnigraph.engine.load.read.content import ENCODING, NotUtf8, Text
 from omnigraph.engine.load.read.exact import Reader, check_rows
 from omnigraph.engine.load.read.files import CELL_COUNT, batches_of
 from omnigraph.engine.load.read.frames import add_row, typed_rows
@@ -64,6 +64,8 @@ def unreadable(input_: Input, error: Exception) -> tuple[Violation, ...]:
     name = "" if input_.type is None else input_.type.name
     if isinstance(error, Misquoted):
         return tuple(Violation(QUOTING, name, str(place), file=input_.name, line=line) for line, place in error.places)
+    if isinstance(error, NotUtf8):
+        return tuple(Violation(ENCODING, name, told, file=input_.name, line=line) for line, told in error.places)
     text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     return (Violation(UNREADABLE_FILE, name, text if input_.name else f"rows of {name} {text}", file=input_.name),)
 
