@@ -125,7 +125,8 @@ calendar."""
 _CONVERSIONS_REST = """Where one number becomes another:
 
 * **Nearest** means that decimal text, JSON numbers and Python numbers become the nearest F32 or F64, as in every language:
-  `0.1` is stored and read back as `0.1`. An *integer* must be held exactly by F64: 9007199254740993 is refused.
+  `0.1` is stored and read back as `0.1`. An *integer* for an F64 must be held exactly: 9007199254740993 is refused.
+  An F32 takes the nearest, except from a column.
 * **A column has a type**, so its values mean what they are: a column of doubles goes into F32 only if every value is one
   that F32 has. `0.1` as a double is not, `0.5` is. Whole floats of a column may become integers, because pandas has no
   other way to leave one out.

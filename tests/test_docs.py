@@ -119,7 +119,7 @@ def _console(block: Block, place: str, folder: Path, monkeypatch: pytest.MonkeyP
     for session in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = session.partition("\n")
         shown = _by_us(command) if _is_plain(command) else _by_a_shell(command, folder)
-        assert shown.startswith(expected.rstrip("\n")), f"{place}: {command}\n{shown}"
+        assert shown.startswith(expected.rstrip("\n").removesuffix("\n…")), f"{place}: {command}\n{shown}"
 
 
 def _is_plain(command: str) -> bool:
