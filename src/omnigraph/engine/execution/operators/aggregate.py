@@ -2,6 +2,9 @@
 
 Each frame is aggregated as it comes; what several frames found is then merged: counts and sums add up, averages from both, the
 smallest of the smallest. Aggregates over distinct values need all of them at once, so those queries collect first.
+
+In a query with a limit of memory what is kept per group is counted as it is, texts and lists with all their bytes, and a frame is
+taken in pieces that are no larger than their values allow.
 """
 
 from __future__ import annotations
@@ -32,6 +35,12 @@ from omnigraph.model.arrow import arrow_type
 _PARTIALS = 32
 """After so many frames what they found is merged, so that it does not pile up."""
 
+_BESIDE = 8
+"""Bytes per group and column that are in use while groups are found."""
+
+_SAMPLE_ROWS = 32
+"""Rows by which the others are judged."""
+
 
 @dataclass(slots=True)
 class _Partial:
@@ -42,6 +51,12 @@ class _Partial:
     """What makes two groups of different frames the same: the keys, but entities themselves rather than their ids."""
     groups: int
     states: list[list[Array | Vec]]
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, with some bytes per group for what goes with it."""
+        parts = {id(part): part for part in (*self.keys, *self.identities, *(s for state in self.states for s in state))}
+        return sum(part.nbytes for part in parts.values()) + self.groups * _BESIDE * (len(parts) + 1)
 
 
 def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[str, Binding]) -> list[Vec]:
@@ -56,26 +71,22 @@ def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[s
             collected.append(frame)
         frames = iter([concat(collected, lambda: run.budget.check("grouping"))] if collected else [])
     partials: list[_Partial] = []
-    width = 2 * len(keys) + len(wanted) + 2
     for frame in frames:
         run.budget.check("grouping")
         if not run.budget.limited:
             partials.append(_partial(keys, wanted, frame, run, bindings))
             continue
-        part = run.budget.aside(partial(_partial, keys, wanted, frame, run, bindings), frame.rows, "grouping")
-        run.budget.keep(part.groups * width * 8, "grouping")
-        partials.append(part)
-        if len(partials) > _PARTIALS and sum(p.groups for p in partials[1:]) > partials[0].groups:
-            groups = sum(p.groups for p in partials)
-            partials = [run.budget.aside(partial(_merged, wanted, partials), groups, "grouping")]
-            run.budget.release((groups - partials[0].groups) * width * 8)
+        for part in _pieces(keys, wanted, frame, run, bindings):
+            run.budget.keep(part.nbytes, "grouping")
+            partials.append(part)
+            if len(partials) > _PARTIALS and sum(p.groups for p in partials[1:]) > partials[0].groups:
+                partials = [_together(wanted, partials, run)]
     if not partials:
         if keys:
             return [_empty(p.expression) for p in tail.projections]
         empty = Frame(0, {name: np.empty(0, np.int64) for name in bindings})
         partials.append(_partial(keys, wanted, empty, run, bindings))
-    groups = sum(p.groups for p in partials)
-    whole = partials[0] if len(partials) == 1 else run.budget.aside(partial(_merged, wanted, partials), groups, "grouping")
+    whole = partials[0] if len(partials) == 1 else _together(wanted, partials, run)
     key_columns, aggregate_columns = iter(whole.keys), iter(zip(wanted, whole.states, strict=True))
     found = []
     for projection in tail.projections:
@@ -83,6 +94,50 @@ def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[s
             found.append(_final(*next(aggregate_columns)))
         else:
             found.append(next(key_columns))
+    return found
+
+
+def _pieces(
+    keys: Sequence[lg.Expression], wanted: list[lg.Aggregated], frame: Frame, run: Run, bindings: dict[str, Binding]
+) -> Iterator[_Partial]:
+    """What a frame comes to, in pieces: the values of one take no more than the budget has for one batch of work."""
+    most = frame.rows
+    if run.budget.bytes is not None and (row_bytes := _row_bytes([*keys, *wanted], frame, run, bindings)):
+        if any(a.distinct for a in wanted):  # these cannot be merged
+            run.budget.hold(row_bytes * frame.rows, "grouping")
+        else:
+            most = run.budget.rows(2 + row_bytes // 8, frame.rows)
+    for start in range(0, max(1, frame.rows), max(1, most)):
+        piece = frame if most >= frame.rows else frame.slice(start, min(start + most, frame.rows))
+        yield run.budget.aside(partial(_partial, keys, wanted, piece, run, bindings), piece.rows, "grouping")
+
+
+def _row_bytes(expressions: Sequence[lg.Expression], frame: Frame, run: Run, bindings: dict[str, Binding]) -> int:
+    """About how many bytes the texts and lists of a row take, judged by some rows."""
+    wide = [e.argument if isinstance(e, lg.Aggregated) else e for e in expressions if _is_wide(e)]
+    if not wide or not frame.rows:
+        return 0
+    sample = frame.take(np.linspace(0, frame.rows - 1, min(frame.rows, _SAMPLE_ROWS)).astype(np.int64))
+    return sum(vector(e, Scope(run, sample, bindings)).nbytes for e in wide) // sample.rows
+
+
+def _is_wide(expression: lg.Expression) -> bool:
+    """Whether values may take any number of bytes."""
+    if isinstance(expression, lg.Aggregated):
+        expression = expression.argument
+    return isinstance(expression, lg.PropertyValue) and (
+        expression.type.is_list or expression.type.is_vector or expression.type.is_string
+    )
+
+
+def _together(wanted: list[lg.Aggregated], partials: list[_Partial], run: Run) -> _Partial:
+    """What several frames came to, as one; counted before it is made."""
+    if not run.budget.limited:
+        return _merged(wanted, partials)
+    before = sum(p.nbytes for p in partials)
+    run.budget.hold(before, "grouping")
+    found = run.budget.aside(partial(_merged, wanted, partials), sum(p.groups for p in partials), "grouping")
+    run.budget.release(before - found.nbytes)
     return found
 
 
@@ -107,14 +162,23 @@ def _partial(
             run.budget.check("grouping")
             values.append(vector(key, firsts))
         identities = [_identity(key, value, firsts) for key, value in zip(keys, values, strict=True)]
+        made = sum(value.nbytes for value in values) if run.budget.bytes is not None else 0
     else:
         groups = Groups(np.zeros(frame.rows, np.int64), np.zeros(1, np.int64))
-        values, identities = [], []
+        values, identities, made = [], [], 0
     states = []
     for aggregated in wanted:
         run.budget.check("grouping")
-        states.append(_state(aggregated, scope, groups))
+        vec = None if _counts_entities(aggregated) else vector(aggregated.argument, scope)
+        if vec is not None and run.budget.bytes is not None:
+            made += vec.nbytes
+            run.budget.hold(2 * made, "grouping")
+        states.append(_state(aggregated, vec, scope, groups))
     return _Partial(values, identities, groups.count, states)
+
+
+def _counts_entities(wanted: lg.Aggregated) -> bool:
+    return isinstance(wanted.argument, lg.Entity) and wanted.function is Fn.COUNT
 
 
 def _identity(key: lg.Expression, value: Vec, scope: Scope) -> Vec:
@@ -141,11 +205,12 @@ def _codes(key: lg.Expression, scope: Scope) -> Codes:
     return codes_of(vector(key, scope))
 
 
-def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | Vec]:
-    """The state of one aggregate per group."""
+def _state(wanted: lg.Aggregated, vec: Vec | None, scope: Scope, groups: Groups) -> list[Array | Vec]:
+    """The state of one aggregate per group. `vec`: its values, row by row, if it has any."""
     weight = scope.frame.weight
     group = groups.group
-    if isinstance(wanted.argument, lg.Entity) and wanted.function is Fn.COUNT:
+    if vec is None:
+        assert isinstance(wanted.argument, lg.Entity)
         column = scope.frame.columns[wanted.argument.variable]
         if wanted.distinct:
             there = column >= 0
@@ -156,7 +221,6 @@ def _state(wanted: lg.Aggregated, scope: Scope, groups: Groups) -> list[Array | 
             there = column >= 0
             return [counts.by_group(group[there], None if weight is None else weight[there], groups.count)]
         return [counts.by_group(group, weight, groups.count)]
-    vec = vector(wanted.argument, scope)
     valid = vec.is_valid()
     if not valid.all():
         vec, group = vec.keep(valid), group[valid]
