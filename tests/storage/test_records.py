@@ -91,13 +91,13 @@ def test_storage_refuses_a_commit_that_nobody_could_read(tmp_path: Path, wrong: 
 
 def damage(graph: og.Graph, commit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the record of a commit be stored with a bit that is another one."""
-    real = manifests._rows
+    real = manifests.rows_of
 
     def spoilt(entries: Any) -> Any:
         return real([(k, key, s, _flip(b) if key == commit and isinstance(b, bytes) else b) for k, key, s, b in entries])
 
     with monkeypatch.context() as patch:
-        patch.setattr(manifests, "_rows", spoilt)
+        patch.setattr(manifests, "rows_of", spoilt)
         graph.load([{"type": "Other", "data": {"name": "x"}}])
 
 

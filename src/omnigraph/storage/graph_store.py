@@ -123,9 +123,11 @@ class GraphStore:
     def open(
         cls, place: Place, *, read_only: bool = False, ids: IdSource | None = None, clock: Clock | None = None
     ) -> GraphStore:
-        """An existing graph. Writes nothing."""
+        """An existing graph. Writes nothing. Where the main branch is damaged, whoever reads it is told; `verify` looks."""
         store = cls(place, read_only=read_only, ids=ids, clock=clock)
-        store._manifest(store.ref(MAIN).incarnation).load()
+        main = store._manifest(store.ref(MAIN).incarnation)
+        with suppress(DamagedRecord):
+            main.load()
         return store
 
     def _is_needed(self, location: str, pin: int) -> bool:

@@ -33,7 +33,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final
 
 import lance
 import pyarrow as pa
@@ -43,18 +43,20 @@ from lance import LanceOperation as Op
 from lance.dataset import Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
-from omnigraph.errors import DamagedRecord, NotFound, StorageError
+from omnigraph.errors import ConflictError, DamagedRecord, NotFound, StorageError
 from omnigraph.model.phrases import counted
 from omnigraph.storage.commits import format as formats
-from omnigraph.storage.commits.lineage import Commit, DamagedCommit, Logical
+from omnigraph.storage.commits.lineage import Commit, Logical
+from omnigraph.storage.commits.manifest_rows import SCHEMA, Body, Entry, belongs_to, numbered, read_rows, rows_of
+from omnigraph.storage.commits.version_hint import hinted_version, lost_version, other_version
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import LostRace, translated
 from omnigraph.storage.files.place import Place
-from omnigraph.storage.files.records import damaged, decoded, encoded
+from omnigraph.storage.files.records import damaged, encoded
 from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import version_file
-from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal, one_of
+from omnigraph.storage.lance_format.filters import Filter, equal, one_of
 from omnigraph.storage.lance_format.fragments import plain
 from omnigraph.storage.tables.changes import TableState
 
@@ -67,6 +69,9 @@ ANCHOR: Final = (1 << 32) - 2
 LONG_SWAP: Final = 10.0
 """Seconds after which a swap on an object store is looked at again. On a disk each is: there it costs nothing."""
 
+FENCE_RACES: Final = 200
+"""How often a swap that makes no commit may lose."""
+
 FENCE_FAILURES: Final = 2
 """How often a swap that makes no commit is tried again when its outcome is unclear."""
 
@@ -75,18 +80,6 @@ PATIENCE = 0.1
 
 COARSEST_CLOCK_NS = 5_000_000_000
 """No disk tells the time of a change less exactly than this: FAT has two seconds."""
-
-SCHEMA = pa.schema(
-    [
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("key", pa.string(), nullable=False),
-        pa.field("seq", pa.int64(), nullable=False),
-        pa.field("body", pa.large_binary(), nullable=False),
-    ],
-    metadata={formats.STAMP_KEY: str(formats.CURRENT)},
-)
-
-Body = TypeVar("Body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +170,8 @@ def undo(tables: Mapping[str, TableState], commits: Iterable[Commit]) -> dict[st
 class Manifest:
     """The manifest of one branch incarnation."""
 
-    def __init__(self, place: Place, incarnation: str, session: Session) -> None:
-        self.place = place
+    def __init__(self, place: Place, incarnation: str, session: Session, *, ignores_hint: bool = False) -> None:
+        self.place, self.ignores_hint = place, ignores_hint
         self.incarnation = incarnation
         self.location = f"__manifest/{incarnation}"
         self._session = session
@@ -230,10 +223,28 @@ class Manifest:
         return self._state if self._is_latest(self._dataset.version) else None
 
     def _look(self) -> ManifestState:
-        known = self._dataset
-        dataset = self._open() if known is None else self._checked(known.checkout_version(known.latest_version))
+        dataset = self._first_look() if self._dataset is None else self._newest(self._dataset)
         self._dataset, self._state = dataset, self._read_tail(dataset)
         return self._state
+
+    def _first_look(self) -> LanceDataset:
+        hinted = hinted_version(self.place, self.location) if self.place.is_local else 0  # first: somebody may publish meanwhile
+        dataset = self._open()
+        if self.place.is_local and (dataset.version < hinted or not self._is_latest(dataset.version)):
+            dataset = self._newest(dataset)
+        if dataset.version < hinted and not self.ignores_hint:
+            raise lost_version(self.place, self.location, hinted, dataset.version)
+        return dataset
+
+    def _newest(self, known: LanceDataset) -> LanceDataset:
+        """The newest version, as its file says, which neither holds another one nor is older than what was there."""
+        latest = known.latest_version
+        dataset = self._checked(known.checkout_version(latest))
+        if dataset.version != latest:
+            raise other_version(self.place, self.location, latest, dataset.version)
+        if latest < known.version:
+            raise lost_version(self.place, self.location, known.version, latest)
+        return dataset
 
     def _is_latest(self, version: int) -> bool:
         """Whether there is no newer version. On a disk that is a look at two names, however many versions there are.
@@ -242,8 +253,8 @@ class Manifest:
         A folder that did not change since then holds nothing new either, which one look tells. Clocks of disks are coarse, so
         that counts only when the last change is long past: a second one within the same tick would leave no trace.
         """
-        assert self._dataset is not None
         if not self.place.is_local:
+            assert self._dataset is not None
             return bool(self._dataset.latest_version == version)
         try:
             changed = os.stat(self._versions).st_mtime_ns
@@ -320,7 +331,7 @@ class Manifest:
         return fragments
 
     def _of_kind(self, rows: pa.Table, kind: str, body: type[Body]) -> list[tuple[bytes, Body]]:
-        return _read(rows.filter(pc.equal(rows["kind"], kind)), body, self.location)
+        return read_rows(rows.filter(pc.equal(rows["kind"], kind)), body, self.location)
 
     def find(self, commit: str, *, carried: bool = False) -> Commit | None:
         """A commit of this manifest by id. Those a merge carried along are of another chain: `tables_at` does not know them."""
@@ -341,7 +352,7 @@ class Manifest:
         top = state.recent[0].seq if state.recent else state.head.seq + 1
         top = top if before is None else min(top, before)
         low = 0 if limit is None else top - (limit - len(found))
-        older = self._scan(_numbered("commit", low, top - 1), Commit)
+        older = self._scan(numbered("commit", low, top - 1), Commit)
         found += sorted(older, key=lambda c: c.seq, reverse=True)
         return found if limit is None else found[:limit]
 
@@ -350,7 +361,7 @@ class Manifest:
         recent = self.load().recent
         older: list[Commit] = []
         if recent and number + 1 < recent[0].seq:
-            older = self._scan(_numbered("commit", number + 1, min(number + limit, recent[0].seq - 1)), Commit)
+            older = self._scan(numbered("commit", number + 1, min(number + limit, recent[0].seq - 1)), Commit)
         return [*sorted(older, key=lambda c: c.seq), *(c for c in recent if c.seq > number)][:limit]
 
     def carried(self) -> list[Commit]:
@@ -363,14 +374,14 @@ class Manifest:
         if state.recent and commit.seq >= state.recent[0].seq - 1:
             return undo(state.tables, [c for c in reversed(state.recent) if c.seq > commit.seq])
         points = self._scan(
-            _numbered("checkpoint", commit.seq, commit.seq + TAIL_COMMITS - 1),
+            numbered("checkpoint", commit.seq, commit.seq + TAIL_COMMITS - 1),
             Checkpoint,
             with_seq=True,
         )
         if not points:
             raise NotFound(f"the manifest {self.location} has no checkpoint for commit {commit.id}")
         seq, checkpoint = min(points, key=lambda p: p[0])
-        between = _numbered("commit", commit.seq + 1, seq)
+        between = numbered("commit", commit.seq + 1, seq)
         younger = sorted(self._scan(between, Commit), key=lambda c: c.seq, reverse=True)
         return undo({t.table: t for t in checkpoint.tables}, younger)
 
@@ -388,7 +399,7 @@ class Manifest:
         self.scans += 1
         with translated(f"read the manifest {self.location}"):
             rows = self._dataset.scanner(filter=where.sql, fragments=self._sound(fragments)).to_table()
-        found = [value for _, value in _read(rows, body, self.location)]
+        found = [value for _, value in read_rows(rows, body, self.location)]
         return list(zip(rows["seq"].to_pylist(), found, strict=True)) if with_seq else found
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -397,7 +408,7 @@ class Manifest:
         self, head: Head, tables: Iterable[TableState], schema: SchemaDocument | None = None, commits: Sequence[Commit] = ()
     ) -> None:
         """A new manifest. Nobody sees it until a ref names it. A branch finds its schemas in the manifest it came from."""
-        parts = [] if schema is None else [_rows([("schema", schema.id, head.seq, schema)])]
+        parts = [] if schema is None else [rows_of([("schema", schema.id, head.seq, schema)])]
         parts.append(_tail_rows(head, {t.table: t for t in tables}, [(c, self._body(c)) for c in commits]))
         uri, options = self.place.child(self.location), dict(self.place.options) or None
 
@@ -472,9 +483,9 @@ class Manifest:
         removed = [expected.tail]
         fresh: list[pa.Table] = []
         if carried:
-            fresh.append(_rows(("carried", c.id, c.seq, c) for c in carried))
+            fresh.append(rows_of(("carried", c.id, c.seq, c) for c in carried))
         if new is not None:
-            fresh.append(_rows([("schema", new.id, desired.head.seq, new)]))
+            fresh.append(rows_of([("schema", new.id, desired.head.seq, new)]))
         kept = desired.recent
         if len(kept) > TAIL_COMMITS:
             stay = max(1, TAIL_COMMITS // 4)  # a plan that is a little late finds what it missed in the tail
@@ -503,16 +514,18 @@ class Manifest:
         known = self._bodies.get(commit.id)
         if known is not None and known[0] is commit:
             return known[1]
-        return encoded(commit, _belongs("commit", commit.id, commit.seq))
+        return encoded(commit, belongs_to("commit", commit.id, commit.seq))
 
     def fence(self, number: int) -> None:
         """Put the number of a reclaim into the head: whoever publishes after that knows of it. No commit is made."""
-        failures = 0
+        failures, races = 0, 0
         while not ((state := self.load()).head.sealed or state.head.fence >= number):
             try:
                 self.publish(state, replace(state, head=replace(state.head, fence=number)), None, ())
-            except LostRace:
-                continue
+            except LostRace as lost:
+                races += 1
+                if races == FENCE_RACES:
+                    raise ConflictError(f"{self.location} is too busy to be fenced: {races} attempts lost the race") from lost
             except StorageError:  # perhaps it went through: looking tells
                 failures += 1
                 if failures > FENCE_FAILURES:
@@ -547,20 +560,9 @@ def _write(tables: Sequence[pa.Table], dataset: LanceDataset) -> list[FragmentMe
     return [fragment for rows in tables for fragment in plain(write_fragments(rows, dataset, mode="append"))]
 
 
-Entry = tuple[str, str, int, object]
-"""Kind, key, number, body (or the bytes it comes to)."""
-
-
-def _rows(entries: Iterable[Entry]) -> pa.Table:
-    kinds, keys, numbers, bodies = zip(*entries, strict=True)
-    named = zip(map(_belongs, kinds, keys, numbers), bodies, strict=True)
-    columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else encoded(b, belongs) for belongs, b in named])
-    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
-
-
 def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[tuple[Commit, bytes]]) -> pa.Table:
     states = (("state", t.table, head.seq, t) for t in tables.values())
-    return _rows([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, body) for c, body in commits)])
+    return rows_of([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, body) for c, body in commits)])
 
 
 def _packed_rows(commits: Sequence[tuple[Commit, bytes]], tables: Mapping[str, TableState], after: Sequence[Commit]) -> pa.Table:
@@ -575,27 +577,4 @@ def _packed_rows(commits: Sequence[tuple[Commit, bytes]], tables: Mapping[str, T
             last, _ = commits[end - 1]
             checkpoints.append(("checkpoint", last.id, last.seq, Checkpoint(last.id, tuple(tables.values()))))
             after = [c for c, _ in commits[max(end - TAIL_COMMITS, 0) : end]]
-    return _rows([*(("commit", c.id, c.seq, body) for c, body in commits), *checkpoints])
-
-
-def _numbered(kind: str, first: int, last: int) -> Filter:
-    """Rows of a kind, by their numbers."""
-    return equal("kind", kind) & compare("seq", Comparison.AT_LEAST, first) & compare("seq", Comparison.AT_MOST, last)
-
-
-def _belongs(kind: str, key: str, seq: int) -> str:
-    """What is said of a row beside its body."""
-    return f"{kind} {key} {seq}"
-
-
-def _read(rows: pa.Table, body: type[Body], location: str) -> list[tuple[bytes, Body]]:
-    """Rows as they are stored, and what they say. A commit that cannot be read is one whose contents are not known."""
-    found: list[tuple[bytes, Body]] = []
-    for kind, key, seq, raw in zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True):
-        try:
-            found.append((raw, decoded(raw, body, _belongs(kind, key, seq), f"the {kind} {key} of {location}")))
-        except DamagedRecord as error:
-            if not issubclass(DamagedCommit, body):
-                raise
-            found.append((raw, DamagedCommit(key, seq, error.message)))  # type: ignore[arg-type]
-    return found
+    return rows_of([*(("commit", c.id, c.seq, body) for c, body in commits), *checkpoints])

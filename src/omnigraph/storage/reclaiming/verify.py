@@ -24,7 +24,6 @@ store) are counted, not blamed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -41,8 +40,8 @@ from omnigraph.storage.commits.locate import lost
 from omnigraph.storage.commits.manifest import Manifest
 from omnigraph.storage.commits.name_rules import REFS, TAGS
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed, reclaimed
+from omnigraph.storage.commits.version_hint import hinted_version, lost_version
 from omnigraph.storage.files.checksums import StoredFile
-from omnigraph.storage.files.dataset_folders import VERSIONS
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.reclaiming.reclaim import TABLE_FOLDERS
@@ -51,9 +50,6 @@ from omnigraph.storage.tables.changes import TableState
 from omnigraph.storage.tables.needed_files import folder_of, needs_of
 from omnigraph.storage.tables.rows import deleted, fragments
 from omnigraph.storage.tables.table import Table, Tables
-
-_HINT = re.compile(rb'"version":\s*(\d{1,18})\b')
-
 
 Pinned = tuple[str, int]
 """The location of a table, and the version."""
@@ -223,30 +219,21 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
             if ref.incarnation in histories or ref.incarnation in failed:
                 continue
             path = f"__manifest/{ref.incarnation}"
-            hinted = _hinted(store.place, path)  # before it is looked at: somebody may publish meanwhile
+            hinted = hinted_version(store.place, path)  # before it is looked at: somebody may publish meanwhile
             try:
-                manifest = Manifest(store.place, ref.incarnation, session)
+                manifest = Manifest(store.place, ref.incarnation, session, ignores_hint=True)
                 histories[ref.incarnation] = read_history(manifest, ref)
             except GraphError as error:
                 failed.add(ref.incarnation)
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, error.message))
                 continue
             if manifest.last_known().version < hinted:
-                message = f"version {hinted} was written and is missing, or another one stands in its place: commits may be lost"
-                problems.append(Problem(ProblemKind.MANIFEST, name, "", path, message))
+                lost_one = lost_version(store.place, path, hinted, manifest.last_known().version)
+                problems.append(Problem(ProblemKind.MANIFEST, name, "", path, lost_one.message))
     for incarnation, branch in lost(store.place, session, histories.keys() | failed) if not unread_refs else ():
         message = f"no ref names it: the ref of branch `{branch}` is lost"
         problems.append(Problem(ProblemKind.RECORD, branch, "", f"__manifest/{incarnation}", message))
     return Lineage(tuple(refs), tuple(tags), histories)
-
-
-def _hinted(place: Place, location: str) -> int:
-    """The newest version of a dataset that was ever written, as far as Lance has noted; 0: it has not."""
-    try:
-        found = _HINT.search(place.get(f"{location}/{VERSIONS}/latest_version_hint.json"))
-    except GraphError:  # without the hint of Lance there is nothing to compare with
-        return 0
-    return 0 if found is None else int(found[1])
 
 
 def _recorded(lineage: Lineage) -> dict[str, StoredFile]:

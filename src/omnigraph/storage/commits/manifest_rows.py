@@ -1,0 +1,63 @@
+"""Rows of a manifest: their kind, key and number, and the record that each is.
+
+What is said of a row beside its body belongs to the record, so one in another row's place is known to be damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import pyarrow as pa
+
+from omnigraph.errors import DamagedRecord
+from omnigraph.storage.commits import format as formats
+from omnigraph.storage.commits.lineage import DamagedCommit
+from omnigraph.storage.files.records import decoded, encoded
+from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal
+
+SCHEMA = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("body", pa.large_binary(), nullable=False),
+    ],
+    metadata={formats.STAMP_KEY: str(formats.CURRENT)},
+)
+
+Body = TypeVar("Body")
+
+
+Entry = tuple[str, str, int, object]
+"""Kind, key, number, body (or the bytes it comes to)."""
+
+
+def rows_of(entries: Iterable[Entry]) -> pa.Table:
+    kinds, keys, numbers, bodies = zip(*entries, strict=True)
+    named = zip(map(belongs_to, kinds, keys, numbers), bodies, strict=True)
+    columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else encoded(b, belongs) for belongs, b in named])
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def numbered(kind: str, first: int, last: int) -> Filter:
+    """Rows of a kind, by their numbers."""
+    return equal("kind", kind) & compare("seq", Comparison.AT_LEAST, first) & compare("seq", Comparison.AT_MOST, last)
+
+
+def belongs_to(kind: str, key: str, seq: int) -> str:
+    """What is said of a row beside its body."""
+    return f"{kind} {key} {seq}"
+
+
+def read_rows(rows: pa.Table, body: type[Body], location: str) -> list[tuple[bytes, Body]]:
+    """Rows as they are stored, and what they say. A commit that cannot be read is one whose contents are not known."""
+    found: list[tuple[bytes, Body]] = []
+    for kind, key, seq, raw in zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True):
+        try:
+            found.append((raw, decoded(raw, body, belongs_to(kind, key, seq), f"the {kind} {key} of {location}")))
+        except DamagedRecord as error:
+            if not issubclass(DamagedCommit, body):
+                raise
+            found.append((raw, DamagedCommit(key, seq, error.message)))  # type: ignore[arg-type]
+    return found
