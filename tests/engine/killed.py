@@ -86,7 +86,7 @@ def _is_being_deleted(graph: og.Graph, branch: str) -> bool:
         graph._view(branch)
         return False
     except og.NotFound as error:
-        if "is being deleted" not in error.message:
+        if f"no branch `{branch}`" not in error.message:
             raise
         graph.branches.delete(branch)
         return True

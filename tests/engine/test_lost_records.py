@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import ConflictError, DamagedRecord
+from omnigraph.errors import ConflictError, DamagedRecord, NotFound
 from omnigraph.storage.commits.manifest import FENCE_RACES
 from omnigraph.storage.files.lance_errors import LostRace
+from omnigraph.storage.files.place import Place
 
 SCHEMA = "node P { k: String @key }"
 
@@ -142,3 +144,59 @@ def add_one(graph: Graph) -> None:
 
 def clean(graph: Graph) -> None:
     graph.cleanup(keep=1, older_than="0s", dry_run=False)
+
+
+@pytest.mark.parametrize("lost", ["__refs", "__refs/main", "."])
+def test_a_graph_without_its_main_branch_is_not_whole(g: Graph, lost: str) -> None:
+    path = Path(g.uri, lost)
+    path.unlink() if path.is_file() else shutil.rmtree(path)
+    assert ("RECORD", "__refs/main") in [(p.kind.name, p.path) for p in g.verify().problems]
+    for use in (lambda g: g.branches.list(), clean, lambda g: g.cleanup()):
+        with pytest.raises((NotFound, DamagedRecord), match=r"holds no graph|lost their names"):
+            use(g)
+
+
+class _Killed(BaseException):
+    pass
+
+
+def half_deleted(graph: Graph, name: str, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    """A graph in which whoever deleted a branch died after it was sealed."""
+
+    def die(*_: object) -> None:
+        raise _Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Place, "remove", die)
+        with pytest.raises(_Killed):
+            graph.branches.delete(name, actor="ada")
+    return og.open(graph.uri, save_from=None)
+
+
+@pytest.mark.parametrize("again", ["b", "b/below"])
+def test_a_branch_whose_deletion_did_not_end_counts_as_deleted(g: Graph, again: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    g.branches.create("b")
+    add(g, "on b", "b")
+    graph = half_deleted(g, "b", monkeypatch)
+    with pytest.raises(NotFound, match="no branch `b`"):
+        keys(graph, "b")
+    assert graph.verify(deep=True, content=True).problems == ()
+    graph.branches.create(again)
+    assert graph.branches.list() == sorted([again, "main"])
+    assert keys(graph, again) == keys(graph)
+    add(graph, "anew", again)
+    assert graph.verify(deep=True, content=True).ok
+
+
+def test_a_tag_takes_the_name_of_a_branch_whose_deletion_did_not_end(g: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    g.branches.create("b")
+    graph = half_deleted(g, "b", monkeypatch)
+    graph.tags.create("b", "main")
+    assert graph.branches.list() == ["main"]
+
+
+def test_a_second_deletion_ends_the_first(g: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    g.branches.create("b")
+    graph = half_deleted(g, "b", monkeypatch)
+    assert graph.branches.delete("b") is None
+    assert graph.branches.list() == ["main"]

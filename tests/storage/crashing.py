@@ -358,7 +358,7 @@ def describe(where: Place) -> GraphSeen | None:
         try:
             branches[name] = _branch_seen(store, name, contents)
         except NotFound as error:
-            if "being deleted" not in error.message:
+            if f"no branch `{name}`" not in error.message:
                 raise
             unfinished.add(name)
     tags = {t.name: (t.commit, contents(t.name)) for t in store.tags()}
@@ -369,7 +369,7 @@ def _branch_seen(store: GraphStore, name: str, contents: Callable[[str | Snapsho
     snapshot = store.snapshot(name)
     commits = store.commits(name)
     assert_linear(commits)
-    assert commits[0].id == snapshot.commit
+    assert commits[0].id == snapshot.layout
     seen = (contents(snapshot), *(contents(c.id) for c in [*commits[1:5], commits[-1]]))
     return BranchSeen(snapshot.commit, store.schema(snapshot), tuple(_without_pins(c) for c in commits), seen)
 

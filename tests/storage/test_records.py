@@ -17,6 +17,7 @@ from omnigraph.storage.commits.deleted_tags import DeletedTag
 from omnigraph.storage.commits.leases import Lease
 from omnigraph.storage.commits.lineage import Commit, DamagedCommit, OpClass
 from omnigraph.storage.commits.manifest import Head
+from omnigraph.storage.commits.manifest_rows import rows_of
 from omnigraph.storage.commits.plan import PublishPlan
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed
 from omnigraph.storage.commits.refs import Ref, Tag
@@ -91,7 +92,7 @@ def test_storage_refuses_a_commit_that_nobody_could_read(tmp_path: Path, wrong: 
 
 def damage(graph: og.Graph, commit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the record of a commit be stored with a bit that is another one."""
-    real = manifests.rows_of
+    real = rows_of
 
     def spoilt(entries: Any) -> Any:
         return real([(k, key, s, _flip(b) if key == commit and isinstance(b, bytes) else b) for k, key, s, b in entries])

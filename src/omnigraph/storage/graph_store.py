@@ -125,9 +125,9 @@ class GraphStore:
     ) -> GraphStore:
         """An existing graph. Writes nothing. Where the main branch is damaged, whoever reads it is told; `verify` looks."""
         store = cls(place, read_only=read_only, ids=ids, clock=clock)
-        main = store._manifest(store.ref(MAIN).incarnation)
+        main = store.ref(MAIN)
         with suppress(DamagedRecord):
-            main.load()
+            store.manifest(main).load()
         return store
 
     def _is_needed(self, location: str, pin: int) -> bool:
@@ -181,22 +181,36 @@ class GraphStore:
 
     def refs(self) -> list[Ref]:
         """Every live branch, by name, as the place has it now; `DamagedRecord` if there is one that cannot be read."""
-        return all_of(self.readable_refs())
+        found = all_of(self.readable_refs())
+        self._require_main(ref.branch for ref in found)
+        return found
 
     def readable_refs(self) -> tuple[list[Ref], dict[str, DamagedRecord]]:
         """Every live branch that can be read, and by name why others cannot."""
-        return readable(self.branches(), lambda name: self._read_ref(name)[0])
+        return readable(self._named_branches(), lambda name: self._read_ref(name)[0])
 
     def branches(self) -> list[str]:
-        """Names of the live branches, sorted. One listing."""
+        """Names of the live branches, sorted. One listing. A graph without its main branch is none."""
+        self._require_main(found := self._named_branches())
+        return found
+
+    def _require_main(self, names: Iterable[str]) -> None:
+        if MAIN not in names:
+            self._read_ref(MAIN)  # says what became of the graph
+
+    def _named_branches(self) -> list[str]:
         return sorted(name_in(ref.path) for ref in self.place.names(REFS))
 
     def create_branch(self, name: str, *, at: str = MAIN, actor: str | None = None) -> Ref:
         """A branch that starts where another branch is, or at a commit or tag. Costs the same whatever the size of the graph."""
         self.require_writable()
         check_name(name, "branch")
-        removed = self.place.look(ref_path(name))
-        check_branch_name(name, self._in_the_way(name, removed))
+        while True:
+            removed = self.place.look(ref_path(name))
+            others = list(self._in_the_way(name, removed))
+            if not any(map(self._finish_deletion, others)):
+                break
+        check_branch_name(name, others)
         if self._tag(name) is not None:
             raise taken(name, "tag")
         is_head = at == MAIN or (not reads_like_id(at) and self.is_branch(at))
@@ -329,13 +343,22 @@ class GraphStore:
             self._refs.pop(name, None)
         return sealed
 
+    def _finish_deletion(self, name: str) -> bool:
+        """Forget the name of a branch that is sealed: whoever deleted it has died before it was forgotten. Whether it was one."""
+        with suppress(NotFound, DamagedRecord):  # then nobody knows that it was deleted
+            ref, said = self._read_ref(name)
+            if self.manifest(ref).load().head.sealed:
+                self.place.remove(ref_path(name), said)
+                return True
+        return False
+
     # ── tags ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def create_tag(self, name: str, commit: str, *, actor: str | None = None) -> Tag:
         """Name a commit, for good."""
         self.require_writable()
         check_name(name, "tag")
-        if self.is_branch(name):
+        if self.is_branch(name) and not self._finish_deletion(name):
             raise taken(name, "branch")
         owner, found = self.history.logical_commit(*self.resolve(commit))
         self.history.laid_out(owner, found)
@@ -477,7 +500,7 @@ class GraphStore:
             self._refs.pop(branch, None)
         state = self._manifest(self.ref(branch).incarnation).load()
         if state.head.sealed:
-            raise NotFound(f"branch `{branch}` is being deleted", hint="If that does not end, delete it again.")
+            raise NotFound(f"no branch `{branch}`", hint="It was deleted. If its name is still listed, delete it again.")
         return state
 
     def locate(self, commit: str) -> tuple[Ref, Commit]:
@@ -499,7 +522,7 @@ class GraphStore:
 
     def _known_refs(self) -> tuple[list[Ref], list[DamagedRecord]]:
         """Branches as they are remembered, the main one first, and why others cannot be read."""
-        found, unread = readable(sorted(self.branches(), key=lambda name: name != MAIN), self.ref)
+        found, unread = readable(sorted(self._named_branches(), key=lambda name: name != MAIN), self.ref)
         return found, list(unread.values())
 
     def _forget(self, gone: Iterable[Ref]) -> bool:

@@ -228,11 +228,12 @@ class Manifest:
         return self._state
 
     def _first_look(self) -> LanceDataset:
-        hinted = hinted_version(self.place, self.location) if self.place.is_local else 0  # first: somebody may publish meanwhile
+        compared = self.place.is_local and not self.ignores_hint
+        hinted = hinted_version(self.place, self.location) if compared else 0  # first: somebody may publish meanwhile
         dataset = self._open()
         if self.place.is_local and (dataset.version < hinted or not self._is_latest(dataset.version)):
             dataset = self._newest(dataset)
-        if dataset.version < hinted and not self.ignores_hint:
+        if dataset.version < hinted:
             raise lost_version(self.place, self.location, hinted, dataset.version)
         return dataset
 
@@ -420,6 +421,7 @@ class Manifest:
 
         with translated(f"create the manifest {self.location}"):
             self.place.effects.run(Call.CREATE_MANIFEST, make)
+        self.ignores_hint = True  # it is new
         if self.place.is_local:
             self.place.sync(o.path for o in self.place.objects(self.location))
 

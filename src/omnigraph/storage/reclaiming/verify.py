@@ -43,7 +43,7 @@ from omnigraph.storage.commits.reclaimed_commits import Reclaimed, reclaimed
 from omnigraph.storage.commits.version_hint import hinted_version, lost_version
 from omnigraph.storage.files.checksums import StoredFile
 from omnigraph.storage.files.place import Place
-from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.reclaiming.reclaim import TABLE_FOLDERS
 from omnigraph.storage.reclaiming.retention import History, Lineage, read_history, states_back_to
 from omnigraph.storage.tables.changes import TableState
@@ -212,7 +212,7 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
     for folder, unread in ((REFS, unread_refs), (TAGS, unread_tags), (deleted_tags.FOLDER, unread_deleted)):
         problems += [Problem(ProblemKind.RECORD, name, "", f"{folder}/{name}", e.message) for name, e in unread.items()]
     histories: dict[str, History] = {}
-    failed = set[str]()
+    failed, sealed = set[str](), set[str]()
     session = Session()  # of its own, so that nothing is taken from a cache
     for name, owner in [*((ref.branch, ref) for ref in refs), *((tag.name, tag.owner) for tag in tags)]:
         for ref in owner.ancestry():
@@ -227,13 +227,19 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
                 failed.add(ref.incarnation)
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, error.message))
                 continue
+            if manifest.last_known().head.sealed:
+                sealed.add(ref.incarnation)
             if manifest.last_known().version < hinted:
                 lost_one = lost_version(store.place, path, hinted, manifest.last_known().version)
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, lost_one.message))
     for incarnation, branch in lost(store.place, session, histories.keys() | failed) if not unread_refs else ():
         message = f"no ref names it: the ref of branch `{branch}` is lost"
         problems.append(Problem(ProblemKind.RECORD, branch, "", f"__manifest/{incarnation}", message))
-    return Lineage(tuple(refs), tuple(tags), histories)
+    if MAIN not in {*(ref.branch for ref in refs), *unread_refs}:
+        message = f"{store.place.uri} holds no graph: branch `{MAIN}` is missing"
+        problems.append(Problem(ProblemKind.RECORD, MAIN, "", f"{REFS}/{MAIN}", message))
+    live = tuple(ref for ref in refs if ref.incarnation not in sealed)  # who deleted one may have died before it was forgotten
+    return Lineage(live, tuple(tags), histories)
 
 
 def _recorded(lineage: Lineage) -> dict[str, StoredFile]:
