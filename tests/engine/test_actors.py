@@ -110,7 +110,7 @@ def test_init_names_its_actor_in_the_first_commit_and_on_the_branch(g: Graph) ->
 
 
 def test_both_the_branch_and_the_commit_of_a_load_carry_the_actor(g: Graph) -> None:
-    g.load(ADA, branch="new", from_="main", actor="ada")
+    g.load([{"type": "Person", "data": {"name": "Zoe"}}], branch="new", from_="main", actor="ada")
     assert (created(g, "new"), newest(g, "new")) == ("ada", "ada")
 
 

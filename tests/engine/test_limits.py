@@ -221,5 +221,5 @@ except ResourceLimit:
     ],
 )
 def test_sizes_are_told_so_that_the_larger_one_is(allowed: int, needed: int, said: str) -> None:
-    with pytest.raises(ResourceLimit, match=f"grouping {said}$"):
+    with pytest.raises(ResourceLimit, match=f"(?m)grouping {said}$"):
         Budget(memory=allowed).hold(needed, "grouping")

@@ -322,8 +322,10 @@ def test_a_large_merge_marks_what_it_replaces_by_tasks(
         if progress.stage is Stage.CHECK:
             there.load([{"type": "Plain", "data": {"id": "p15", "note": "by another"}}], engine="local")
 
-    there.load(path, engine=on(spark), progress=meanwhile)
-    here.load(path, engine="local")
+    newest = [json.loads(json.dumps(line).replace('"new"', '"newest"')) for line in lines]
+    again = written(tmp_path / "again.jsonl", newest)
+    there.load(again, engine=on(spark), progress=meanwhile)
+    here.load(again, engine="local")
     assert comparable(here) == comparable(there)
     assert there.verify(deep=True).problems == ()
 

@@ -146,7 +146,8 @@ class Apart:
                 if edge.ends and kind in edge.ends and after.rows[edge]:
                     return
             del rows[id_]
-            done = self.graph.mutate(f'query q() {{ delete {name} where k = "{id_}" }}', branch=branch)
+            deleted = self.graph.mutate(f'query q() {{ delete {name} where k = "{id_}" }}', branch=branch)
+            made = deleted.commit
         else:
             chosen = self.random.choice([*after.props[kind], *list(after.props[kind])[-1:] * 2, None])
             old = rows.get(id_, {})
@@ -159,10 +160,11 @@ class Apart:
                     return
                 record = {"edge": name, "from": "x", "to": "y", "data": {"id": id_, **data}}
             rows[id_] = new
-            done = self.graph.load([record], mode="merge", branch=branch)  # type: ignore[assignment]
+            loaded = self.graph.load([record], mode="merge", branch=branch)
+            made = loaded.commit if loaded.changed else None
         self.states[branch] = after
-        if done.commit is not None:
-            self.steps[branch].append(Step(before, after, done.commit.id, False))
+        if made is not None:
+            self.steps[branch].append(Step(before, after, made.id, False))
 
     def some(self, state: State) -> Kind:
         """A type: mostly the first, so that much happens to the same things."""

@@ -159,7 +159,7 @@ def test_a_list_of_changes_is_a_sequence(graph: og.Graph) -> None:
     assert changes[::-1] == list(changes)[::-1]
     with pytest.raises(IndexError):
         changes[3_001]
-    assert repr(changes) == "3,001 changes: insert Person p0000, insert Person p0001, insert Person p0002, …"
+    assert repr(changes) == "3,001 changes: insert Person p0000, insert Person p0001, …"
 
 
 def test_a_dropped_edge_and_its_nodes(graph: og.Graph) -> None:

@@ -427,18 +427,21 @@ class Histories:
             searches = ("mail", "age", "leave", "young leave", "forget", "stop leading")
             assert operation.kind in searches, f"{operation.tag} searched nothing, and cannot have been overtaken"
             return
-        results = []
+        idle, refused = set[tuple[int, int]](), False
         for state in states:
+            after = state.copy()
             try:
-                counts: tuple[int, int] | None = state.copy().apply(operation)
+                counts = after.apply(operation)
             except Refused:
-                counts = None
-            results.append(counts)
+                refused = True
+                continue
+            if after == state:  # nothing was found, or it was as it is to be
+                idle.add(counts)
         if error is None:
-            assert (0, 0) in results, f"{operation.tag} always had something to do"
+            assert outcome.counts in idle, f"{operation.tag} always had something to do"
         else:
             assert error in (og.ValidationError.code, og.KeyConflict.code), f"{operation.tag}: {error}"
-            assert None in results, f"{operation.tag} was refused ({error}) and never broke a rule"
+            assert refused, f"{operation.tag} was refused ({error}) and never broke a rule"
 
     def _count(self, line: list[str], by_tag: dict[str, Outcome]) -> None:
         rounds = [int(tag.split(".")[1]) for tag in line]
