@@ -75,6 +75,16 @@ def refuse(name: str, expected: str, value: object, hint: str | None = None) -> 
     raise UsageError(f"`{name}` is {expected}, not {shown(value)}", hint=hint)
 
 
+def unlookable(name: str, error: Exception) -> UsageError:
+    """A value that fails when it is looked at: the proxy of an object that is gone, for instance."""
+    return UsageError(f"`{name}` cannot be looked at: {shown(error)}", hint="Nothing was changed.")
+
+
+def place_text(value: object) -> str:
+    """A place in a sequence, in an error."""
+    return _number(value) if type(value) is int else shown(value)
+
+
 def text(name: str, value: object) -> str:
     """A text that can be stored and shown."""
     if not isinstance(value, str):

@@ -154,21 +154,32 @@ def guarded(**special: a.Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if own < len(args) <= most:
-                args = (*args[:own], *[check(n, value) for (n, check), value in zip(order, args[own:], strict=False)])  # type: ignore[assignment]
-            for name in kwargs:
-                check = checks.get(name)
-                if check is not None:
-                    kwargs[name] = check(name, kwargs[name])
-                elif spread:
-                    raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
+            name = ""
+            try:
+                if own < len(args) <= most:
+                    checked = list(args[:own])
+                    for (name, check), value in zip(order, args[own:], strict=False):
+                        checked.append(check(name, value))
+                    args = tuple(checked)  # type: ignore[assignment]
+                for name in kwargs:
+                    if name in checks:
+                        kwargs[name] = checks[name](name, kwargs[name])
+            except GraphError:
+                raise
+            except Exception as error:  # of a value that fails already when it is asked what it is
+                raise a.unlookable(name, error) from error
+            if spread and not kwargs.keys() <= checks.keys():
+                unknown = next(n for n in kwargs if n not in checks)
+                raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {unknown!r}")
             try:
                 return function(*args, **kwargs)  # type: ignore[no-any-return]
             except GraphError:
                 raise
             except BaseException as error:
                 named = [(n, value) for (n, _), value in zip(order, args[own:], strict=False)]
-                handed = any(n in CALLED and not isinstance(value, str | bool | None) for n, value in [*named, *kwargs.items()])
+                handed = any(
+                    n in CALLED and not issubclass(type(value), str | bool | None) for n, value in [*named, *kwargs.items()]
+                )
                 told = in_our_terms(error, function.__name__, handed)
                 if told is None:
                     raise

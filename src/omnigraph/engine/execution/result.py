@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.engine.arrays.column import FewTexts, Vec, concat
 from omnigraph.engine.arrays.plain_values import in_pythons_calendar, plain_array
-from omnigraph.engine.calls.arguments import whole
+from omnigraph.engine.calls.arguments import place_text, whole
 from omnigraph.engine.calls.guard import guarded
 from omnigraph.errors import NoSuchRow
 from omnigraph.model.phrases import counted, one_line
@@ -109,7 +109,7 @@ class Result:
         try:
             return self.rows[place]
         except IndexError:
-            raise NoSuchRow(f"the result has {counted(len(self), 'row')}, and none at {place}") from None
+            raise NoSuchRow(f"the result has {counted(len(self), 'row')}, and none at {place_text(place)}") from None
 
     def one(self) -> dict[str, Any] | None:
         """The first row, or None."""
