@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.check.scope import Scope
@@ -129,4 +130,6 @@ def _conversion_help(typed: lg.Constant, type_: PropertyType) -> str:
         return f'write datetime("{typed.value}")'
     if type_.is_blob:
         return "a Blob is given by a String parameter"
+    if typed.value == () and type_.is_list:
+        return f"an empty list in a query is [String]: give it as a parameter, $empty: {replace(type_, nullable=False)}"
     return ""
