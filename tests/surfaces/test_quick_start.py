@@ -59,7 +59,9 @@ def test_a_query_imports_what_it_needs_and_compiles_methods_once(people: Path, t
     assert first["compiled"] > 500
     assert started(tmp_path / "cache", *arguments)["compiled"] == 0
     (kept,) = (tmp_path / "cache").rglob("*.methods")
-    kept.write_bytes(kept.read_bytes()[: kept.stat().st_size // 2])
+    damaged = bytearray(kept.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    kept.write_bytes(damaged)
     assert started(tmp_path / "cache", *arguments)["compiled"] == first["compiled"], "a damaged file counts as empty"
     assert started(tmp_path / "cache", *arguments)["compiled"] == 0
 

@@ -3,8 +3,8 @@
 A dataclass writes its methods as text and compiles them when its module is imported, five for a frozen one. For one question
 that is some 1,900 texts, and a quarter of the time. Modules are compiled once and kept in `__pycache__`; here the same is done
 for these methods, in one file beside those of this package. It goes from text to code (by the digest of the text), so what is
-kept is never out of date. A file that cannot be read counts as empty, and where none may be written (`PYTHONDONTWRITEBYTECODE`,
-a folder of somebody else) everything is compiled as ever.
+kept is never out of date. A file that cannot be read, or is not what its digest says, counts as empty, and where none may be
+written (`PYTHONDONTWRITEBYTECODE`, a folder of somebody else) everything is compiled as ever.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from omnigraph.model.versions import __version__
 LARGEST = 16 << 20
 """Bytes of a file that is read."""
 
+_DIGEST = 16
+"""Bytes of the digest that a file begins with: of everything after it."""
+
 
 class CompiledMethods:
     """What has been compiled, by the digest of its text."""
@@ -38,7 +41,10 @@ class CompiledMethods:
             with open(self.path, "rb") as file:
                 if os.fstat(file.fileno()).st_size > LARGEST:
                     return
-                found = marshal.load(file)
+                digest, packed = file.read(_DIGEST), file.read()
+            if digest != blake2b(packed, digest_size=_DIGEST).digest():  # unpacking what is damaged may end the process
+                return
+            found = marshal.loads(packed)
         except (
             OSError,
             EOFError,
@@ -64,8 +70,9 @@ class CompiledMethods:
         unfinished = f"{self.path}.{os.getpid()}"
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            packed = marshal.dumps({**self.found, **self.compiled})
             with open(unfinished, "xb") as file:
-                marshal.dump({**self.found, **self.compiled}, file)
+                file.write(blake2b(packed, digest_size=_DIGEST).digest() + packed)
             os.replace(unfinished, self.path)
         except OSError:  # a folder that is not ours, a full disk: everything works without
             return
