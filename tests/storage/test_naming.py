@@ -13,7 +13,7 @@ from tests.storage.graphs import content, insert, new_graph, place
 import omnigraph as og
 from omnigraph.errors import AlreadyExists, GraphError, HistoryReclaimed, NotFound, UsageError
 from omnigraph.model.limits import MAX_NAME_BYTES
-from omnigraph.storage import graph_store
+from omnigraph.storage.commits import name_rules
 from omnigraph.storage.commits import name_rules as naming
 from omnigraph.storage.commits.name_rules import is_possible, reads_like_id, tag_path
 from omnigraph.storage.commits.refs import Tag
@@ -88,7 +88,7 @@ def test_a_name_is_a_branch_or_a_tag(tmp_path: Path) -> None:
 
 
 def test_of_two_who_give_one_name_at_once_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_store, "GIVE_WAY_SECONDS", 0.3)
+    monkeypatch.setattr(name_rules, "GIVE_WAY_SECONDS", 0.3)
     new_graph(tmp_path)
     stores = [GraphStore.open(place(tmp_path)) for _ in range(2)]
     start = Barrier(2)
@@ -119,7 +119,7 @@ def test_of_two_who_give_one_name_at_once_one_wins(tmp_path: Path, monkeypatch: 
 
 def test_a_tag_that_was_put_just_before_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The branch is put after the tag's creator has looked: the tag is acknowledged, so the branch gives way."""
-    monkeypatch.setattr(graph_store, "GIVE_WAY_SECONDS", 0.1)
+    monkeypatch.setattr(name_rules, "GIVE_WAY_SECONDS", 0.1)
     store, other = new_graph(tmp_path), GraphStore.open(place(tmp_path))
     put_new = store.place.put_new
 

@@ -11,7 +11,6 @@ Opening never writes. A read-only store refuses every write before it starts.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -39,11 +38,11 @@ from omnigraph.storage.commits.locate import find, require_unused
 from omnigraph.storage.commits.logical import LogicalCommits
 from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, SchemaDocument
 from omnigraph.storage.commits.name_rules import (
-    GIVE_WAY_SECONDS,
     REFS,
     TAGS,
     check_branch_name,
     check_name,
+    gives_way,
     is_possible,
     name_in,
     reads_like_id,
@@ -227,7 +226,7 @@ class GraphStore:
         if incarnation in ledger(self.place).feared.manifests or not self._manifest(incarnation).is_there():
             self.place.remove(ref_path(name), said)
             raise StalledWrite(f"making branch `{name}` took so long that cleanup took it for garbage", hint="Create it again.")
-        if not self._tag_gives_way(name):
+        if not gives_way(lambda: self._tag(name) is not None):
             self.place.remove(ref_path(name), said)
             raise taken(name, "tag")
         if is_head:
@@ -264,15 +263,6 @@ class GraphStore:
             return is_possible(name) and bool(self.place.get(ref_path(name)))
         except NotFound:
             return False
-
-    def _tag_gives_way(self, name: str) -> bool:
-        """Whether no tag has the name of a new branch: one that was put at the same moment is about to be taken back."""
-        until = time.monotonic() + GIVE_WAY_SECONDS
-        while self._tag(name) is not None:
-            if time.monotonic() > until:
-                return False
-            time.sleep(GIVE_WAY_SECONDS / 50)
-        return True
 
     def _branch_point(self, at: str, is_head: bool) -> tuple[Ref, ManifestState]:
         if is_head:

@@ -34,6 +34,7 @@ Entry = tuple[str, str, int, object]
 
 
 def rows_of(entries: Iterable[Entry]) -> pa.Table:
+    """Rows as a manifest stores them."""
     kinds, keys, numbers, bodies = zip(*entries, strict=True)
     named = zip(map(belongs_to, kinds, keys, numbers), bodies, strict=True)
     columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else encoded(b, belongs) for belongs, b in named])

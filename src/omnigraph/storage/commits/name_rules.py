@@ -14,7 +14,8 @@ Graphs of earlier versions may hold a name twice. They stay readable by the same
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -99,3 +100,13 @@ def taken(name: str, by: str) -> AlreadyExists:
 def some(names: Sequence[str]) -> str:
     """Names for a message: a few, and how many there are."""
     return ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:10])} and {len(names) - 10} more"
+
+
+def gives_way(taken: Callable[[], bool]) -> bool:
+    """Whether no tag has the name of a new branch: one that was put at the same moment is about to be taken back."""
+    until = time.monotonic() + GIVE_WAY_SECONDS
+    while taken():
+        if time.monotonic() > until:
+            return False
+        time.sleep(GIVE_WAY_SECONDS / 50)
+    return True

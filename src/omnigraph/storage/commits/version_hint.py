@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from omnigraph.errors import DamagedRecord, GraphError
+from omnigraph.errors import DamagedRecord, NotFound
 from omnigraph.storage.files.dataset_folders import VERSIONS
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.lance_format.file_names import version_file
@@ -26,7 +26,7 @@ def hinted_version(place: Place, location: str) -> int:
     """The newest version of a dataset that was ever written, as far as Lance has noted; 0: it has not."""
     try:
         found = _VERSION.search(place.get(f"{location}/{HINT}"))
-    except GraphError:  # without the hint of Lance there is nothing to compare with
+    except NotFound:  # without the hint of Lance there is nothing to compare with
         return 0
     return 0 if found is None else int(found[1])
 

@@ -219,8 +219,8 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
             if ref.incarnation in histories or ref.incarnation in failed:
                 continue
             path = f"__manifest/{ref.incarnation}"
-            hinted = hinted_version(store.place, path)  # before it is looked at: somebody may publish meanwhile
             try:
+                hinted = hinted_version(store.place, path)  # before it is looked at: somebody may publish meanwhile
                 manifest = Manifest(store.place, ref.incarnation, session, ignores_hint=True)
                 histories[ref.incarnation] = read_history(manifest, ref)
             except GraphError as error:
