@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -365,18 +365,31 @@ def _mark(store: GraphStore, policy: Policy, now: datetime, found: Ledger) -> _M
     lineage = read_lineage(store, written, (now - policy.grace).timestamp(), found.record.manifests)
     commits = retained(lineage, policy, now, gone)
     going = _going(lineage, commits, gone)
-    _require_named(store, lineage.leaving, written.keys())
+    _require_named(store, lineage.leaving)
     logical = {p: lineage.logical(p) for p in (*commits, *going)}
     return _Marks(commits, going, pinned(lineage, commits), lineage.leaving, logical)
 
 
-def _require_named(store: GraphStore, leaving: frozenset[str], stored: Set[str]) -> None:
-    """Refuse to take a manifest for garbage whose name was lost: a branch that somebody deleted is sealed."""
-    for incarnation, branch in lost(store.place, store.tables.session, stored - leaving):
+def _require_named(store: GraphStore, leaving: frozenset[str]) -> None:
+    """Refuse to take a manifest for garbage whose name was lost: a branch that somebody deleted is sealed.
+
+    Branches come and go meanwhile. One with commits had a name before it had them, and one that is deleted is sealed before its
+    name goes: so names are read after the commits were seen, and the seal is looked for after that.
+    """
+    if not leaving or not _lost(store, leaving):
+        return
+    owners = [*store.refs(), *(tag.owner for tag in store.tags())]
+    named = {ref.incarnation for owner in owners for ref in owner.ancestry()}
+    for incarnation, branch in _lost(store, leaving - named):
         raise DamagedRecord(
             f"the ref of branch `{branch}` is lost: cleanup would take its commits for garbage (__manifest/{incarnation})",
             hint=f"Nothing was removed. Restore __refs/{branch} from a copy, or move __manifest/{incarnation} away.",
         )
+
+
+def _lost(store: GraphStore, among: frozenset[str]) -> list[tuple[str, str]]:
+    there = frozenset(o.path.split("/")[1] for o in store.place.objects(MANIFESTS))
+    return [found for found in lost(store.place, store.tables.session, there - among) if found[0] in among]
 
 
 def _going(lineage: Lineage, commits: frozenset[Position], gone: Reclaimed) -> frozenset[Position]:
