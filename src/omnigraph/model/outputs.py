@@ -64,7 +64,7 @@ def output_file(path: str | Path, *, durable: bool = False) -> Iterator[BinaryIO
             if durable:
                 _sync_folder(final.parent)
     finally:
-        with suppress(OSError):
+        with suppress(OSError):  # what could not be written is told; a file that is left beside says no more
             unfinished.unlink(missing_ok=True)
 
 
