@@ -524,15 +524,15 @@ class Graph:
         if self._store.place.is_local:
             self._reconciler.start(branch, catalog)
 
-    # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
     @guarded()
     def optimize(
         self, branch: str = MAIN, *, progress: Callable[[TypeOutcome], None] | None = None, actor: str | None = None
     ) -> Optimized:
         """Pack small fragments and complete every declared index. Safe beside writers, and never needed for an answer."""
+        from omnigraph.engine.upkeep.reconcile import optimize
+
         self._store.require_writable()
-        return later.reconcile.optimize(self._store, branch, self._view(branch).catalog, progress, actor=actor)
+        return optimize(self._store, branch, self._view(branch).catalog, progress, actor=actor)
 
     @guarded()
     def embed(

@@ -16,7 +16,6 @@ __all__ = [
     "merging",
     "past",
     "receipts",
-    "reconcile",
     "settling",
     "staging",
     "work",
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.history import merge as merging
     from omnigraph.engine.history import past as past
     from omnigraph.engine.upkeep import embedding as embedding
-    from omnigraph.engine.upkeep import reconcile as reconcile
     from omnigraph.engine.write import commit as committing
     from omnigraph.engine.write import mutate as staging
     from omnigraph.engine.write import receipt as receipts
@@ -45,7 +43,6 @@ else:
     past = Deferred("omnigraph.engine.history.past")
     inspection = Deferred("omnigraph.engine.inspect")
     embedding = Deferred("omnigraph.engine.upkeep.embedding")
-    reconcile = Deferred("omnigraph.engine.upkeep.reconcile")
     committing = Deferred("omnigraph.engine.write.commit")
     staging = Deferred("omnigraph.engine.write.mutate")
     receipts = Deferred("omnigraph.engine.write.receipt")
