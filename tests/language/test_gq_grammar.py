@@ -268,7 +268,7 @@ def test_nesting_is_bounded(text: str) -> None:
 
 
 def test_length_is_bounded() -> None:
-    with pytest.raises(ParseError, match="the limit is 4194304"):
+    with pytest.raises(ParseError, match="the limit is 4,194,304"):
         parse_queries(Source(" " * 4_194_305, "q.gq"))
 
 

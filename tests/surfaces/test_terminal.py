@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = og.init(folder / "g", SCHEMA)
     graph.branches.create("work")
     for branch, name in (("main", EVIL), ("work", f"{EVIL} too")):
-        data = {"name": name, "bio": EVIL, "photo": "base64:G1szMW0="}
+        data = {"name": name, "bio": f"{EVIL} once", "photo": "base64:G1szMW0="}
         graph.load([{"type": "Person", "data": data}], branch=branch)
         change = "query set($n: String) { update Person set { bio: $n } where name = $n }"
         og.Graph.mutate.__wrapped__(graph, change, {"n": name}, branch=branch, actor=EVIL, message=f"{EVIL}\nfaked line")  # type: ignore[attr-defined]
