@@ -167,6 +167,7 @@ ELSEWHERE = {
     errors.VoidConstraint: "tests/engine/write/test_patterns.py",
     errors.ScopeError: "tests/surfaces",
     errors.NotConfirmed: "tests/surfaces",
+    errors.OutputFailed: "tests/surfaces/test_outputs.py",
     errors.Forbidden: "tests/service",
     errors.MixedMutationError: "a rule about the text",
     errors.KeyValueError: "a rule about the value",
