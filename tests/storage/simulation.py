@@ -350,13 +350,14 @@ class History:
         outcome = self._do(
             number, f"creates branch {name} at {at}", self._trouble(), lambda store: store.create_branch(name, at=at)
         )
+        if name in self.model.branches and self.model.branches[name].sealed and Call.DELETE in outcome.calls:
+            del self.model.branches[name]  # whoever wants the name ends a deletion that somebody died in
         if isinstance(outcome.error, HistoryReclaimed | CleanupUnderWay):
             assert start in self.model.perhaps_gone
             assert _stays(outcome) is False
             return
-        assert isinstance(outcome.error, AlreadyExists) == (name in self.model.branches) or isinstance(
-            outcome.error, StorageError
-        )
+        taken = name in self.model.branches and not self.model.branches[name].sealed
+        assert isinstance(outcome.error, AlreadyExists) == taken or isinstance(outcome.error, StorageError)
         if _stays(outcome):
             layout = GraphStore.open(place(self.folder)).snapshot(name).layout
             assert self.model.logical(layout) == self.model.logical(start)
@@ -467,7 +468,8 @@ class History:
 
 def _stays(outcome: Outcome[Result]) -> bool:
     """Whether a name was put, and not taken back."""
-    return Call.PUT_NEW in outcome.calls and Call.DELETE not in outcome.calls
+    calls = list(outcome.calls)
+    return Call.PUT_NEW in calls and Call.DELETE not in calls[calls.index(Call.PUT_NEW) :]
 
 
 def _change(wanted: Wanted, written: WrittenRows) -> Change:

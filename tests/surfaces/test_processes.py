@@ -87,7 +87,7 @@ def test_ctrl_c_while_indexes_are_completed(tmp_path: Path, home: dict[str, str]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=home, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert "100000 entities" in process.stdout.readline()
+        assert "100,000 entities" in process.stdout.readline()
         time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130

@@ -95,7 +95,8 @@ def _local_files(path: str) -> list[InputFile]:
         return [_local_file(path, _above(os.path.dirname(os.path.abspath(path))))]
     elif glob.has_magic(path):
         fixed = os.path.abspath(_fixed(path))
-        found = [file for match in sorted(glob.glob(path, recursive=True)) for file in _matched(match, fixed)]
+        matches = [m for m in sorted(glob.glob(path, recursive=True)) if os.path.lexists(m)]  # `b/**` names `b`, there or not
+        found = [file for match in matches for file in _matched(match, fixed)]
     else:
         raise NotFound(f"there is no file {path}")
     return _told_apart({file.path: file for file in found}.values())
