@@ -66,6 +66,8 @@ class LoadResult:
         kept_out = f", {self.quarantined:,} quarantined" if self.quarantined else ""
         made = " (new)" if self.branch_created else ""
         head = f"Loaded {counted(self.rows, 'entity')} into {self.branch}{made} with {self.mode.value}"
+        if not self.changed:
+            return one_line(f"{counted(self.rows, 'entity')} were in {self.branch} already: nothing was committed{kept_out}")
         return one_line(f"{head}, commit {short_id(self.commit.id)}{kept_out}{': ' if named else ''}{named}")
 
     def _repr_html_(self) -> str:

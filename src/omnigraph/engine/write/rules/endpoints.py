@@ -52,8 +52,8 @@ def _meant(value: str, node: EntityType) -> str:
                 return f", whose ids are days since 1970-01-01: that date is `{date_days(value)}`"
             case Scalar.DATETIME:
                 return f", whose ids are milliseconds since 1970: that moment is `{datetime_ms(value)}`"
-    except ValueError:
-        pass  # it is no such text, and nothing is known about what was meant
+    except ValueError:  # it is no such text, and nothing is known about what was meant
+        return ""
     return ""
 
 
