@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+import time
 from pathlib import Path
 
 from benchmarks import history, language, load, mutations, queries, startup, storage, tables
@@ -24,15 +26,23 @@ SUITES = {
 
 def main() -> None:
     """Run the suites named on the command line, or all of them."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"what to run (all of it by default): {', '.join(SUITES)}")
+    chosen = parser.parse_args().suites or list(SUITES)
+    if unknown := [name for name in chosen if name not in SUITES]:
+        parser.error(f"there is no suite {unknown[0]}; choose from {', '.join(SUITES)}")
     RESULTS.mkdir(exist_ok=True)
     late: list[str] = []
-    for name in sys.argv[1:] or SUITES:
+    for number, name in enumerate(chosen, 1):
+        print(f"[{number}/{len(chosen)}] {name} …", file=sys.stderr, flush=True)
+        begun = time.monotonic()
         measured: list[Measurement] = SUITES[name]()
         for m in measured:
             print(m)
             late += [] if m.within_bound else [m.name]
         record = {"machine": machine(), "measurements": [m.to_json() for m in measured]}
         (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
+        print(f"[{number}/{len(chosen)}] {name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     if late:
         sys.exit(f"beyond their bound: {', '.join(late)}")
 

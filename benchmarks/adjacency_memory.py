@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import people
 from benchmarks.measuring import Measurement
-from benchmarks.query_systems import OURS, fill, load, optimize
+from benchmarks.query_systems import OURS, fill
 
 LARGE = people.Size(persons=1_000_000, knows=10_000_000, companies=1, jobs=1)
 COLD_RUNS = 3
@@ -89,11 +89,11 @@ def fill_large(graph: str) -> None:
     g = og.init(graph, schema="node Person { name: String @key }  edge Knows: Person -> Person", durability="os")
     random = np.random.default_rng(people.SEED)
     names = pa.array([people.name(i) for i in range(LARGE.persons)])
-    load(g, {"Person": pa.table({"name": names})})
+    g.load({"Person": pa.table({"name": names})}, mode="append")
     for _ in range(10):
         ends = random.integers(0, LARGE.persons, (2, LARGE.knows // 10))
-        load(g, {"Knows": pa.table({"src": names.take(pa.array(ends[0])), "dst": names.take(pa.array(ends[1]))})})
-    optimize(g)
+        g.load({"Knows": pa.table({"src": names.take(pa.array(ends[0])), "dst": names.take(pa.array(ends[1]))})}, mode="append")
+    g.optimize()
 
 
 def _build(graph: str) -> dict[str, object]:

@@ -96,7 +96,7 @@ def parquet(size: Size) -> dict[str, Path]:
     return {name: folder / f"{name}.parquet" for name in TYPES}
 
 
-def once(folder: Path, make: Callable[[Path], None]) -> Path:
+def once(folder: Path, make: Callable[[Path], object]) -> Path:
     """A folder that is made whole or not at all, and only if it is not there."""
     if not folder.exists():
         unfinished = folder.with_name(folder.name + ".unfinished")

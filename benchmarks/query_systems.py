@@ -27,6 +27,8 @@ OURS = "OmniGraph"
 PEERS = ("Kùzu", "Ladybug")
 SYSTEMS = (OURS, *PEERS)
 
+_FILL = "fill"
+
 Ask = Callable[[Workload, Parameters], list[Row]]
 
 
@@ -42,49 +44,9 @@ def fill_ours(folder: Path, size: people.Size) -> None:
     import omnigraph as og
 
     graph = og.init(folder / "graph", schema=people.SCHEMA, durability="os")
-    load(graph, people.tables(size))
-    optimize(graph)
-
-
-def load(graph: Any, tables: dict[str, Any]) -> None:
-    """Rows in one commit, straight through the store: to be replaced by `graph.load`."""
-    import pyarrow as pa
-
-    from omnigraph.catalog.columns import columns_of
-    from omnigraph.engine.snapshot.view import table_key
-    from omnigraph.storage.commits.lineage import OpClass
-    from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
-    from omnigraph.storage.tables.changes import Append
-
-    view = graph.view()
-    changes = []
-    for name, table in tables.items():
-        node = name in view.catalog.nodes
-        type_ = view.catalog.nodes[name] if node else view.catalog.edges[name]
-        ids = table["name"] if node else pa.array([f"{name}{n:012d}" for n in range(table.num_rows)])
-        schema = columns_of(type_)
-        rows = table.append_column("id", ids).select(schema.names).cast(schema)
-        handle = graph._store.tables.open(view.snapshot.tables[table_key(type_)])
-        changes.append(PlannedChange(table_key(type_), Append(handle.write(rows))))
-    graph._store.publish("main", PublishPlan(OpClass.LOGICAL, "load", view.snapshot.commit, tuple(changes)))
-
-
-def optimize(graph: Any) -> None:
-    """Build what a graph has declared indexes for: `graph.optimize`, or the keys only as long as there is none."""
-    if hasattr(graph, "optimize"):
-        graph.optimize()
-        return
-    from omnigraph.storage.commits.lineage import OpClass
-    from omnigraph.storage.commits.plan import PublishPlan, Replacement
-    from omnigraph.storage.rewriting.indexes import extend_indexes, key_indexes
-
-    snapshot = graph.view().snapshot
-    tables = graph._store.tables
-    made = []
-    for key, state in snapshot.tables.items():
-        indexes = key_indexes(tables.open(state).schema)
-        made.append(Replacement(key, state.pin, extend_indexes(tables, state, indexes)))
-    graph._store.publish("main", PublishPlan(OpClass.MAINTENANCE, "index", snapshot.commit, replacements=tuple(made)))
+    graph.load(people.tables(size), mode="append")
+    graph.optimize()
+    graph.close()
 
 
 def open_ours(folder: Path) -> Ask:
@@ -175,11 +137,11 @@ def _fused(run: Callable[[str, Parameters], list[Any]], parameters: Parameters) 
 
 
 def fill(system: str, size: people.Size) -> Path:
-    """The folder of a system with all data in it, filled first if need be."""
+    """The folder of a system with all data in it. It is filled first if need be, in a process of its own: Kùzu and Ladybug do not
+    stand each other's libraries in one."""
+    people.parquet(size)
     folder = size.folder / system.lower().replace("ù", "u")
-    if system == OURS:
-        return people.once(folder, lambda into: fill_ours(into, size))
-    return people.once(folder, lambda into: fill_peer(system, into, size))
+    return people.once(folder, lambda into: subprocess.run(_command(system, into, size, _FILL), check=True))
 
 
 def open_(system: str, folder: Path) -> Ask:
@@ -245,6 +207,9 @@ def _serve(ask: Ask, size: people.Size) -> None:
 def main() -> None:
     """A child process."""
     system, folder, size = sys.argv[1], Path(sys.argv[2]), people.Size(**json.loads(sys.argv[3]))
+    if sys.argv[4:] == [_FILL]:
+        fill_ours(folder, size) if system == OURS else fill_peer(system, folder, size)
+        return
     if len(sys.argv) == 4:
         _serve(open_(system, folder), size)
         return
