@@ -37,5 +37,5 @@ def measure() -> list[Measurement]:
             Measurement("omnigraph --help", run(COMMAND, "--help"), name, baseline, 150.0),
             Measurement("omnigraph version", run(COMMAND, "version"), name, baseline, 150.0),
             Measurement("omnigraph lint of 7 queries", run(*lint), name, baseline),
-            Measurement("omnigraph query of one row", run(*query), name, baseline, 600.0),
+            Measurement("omnigraph query of one row", run(*query), name, baseline, 350.0),
         ]

@@ -7,7 +7,6 @@ becomes a reference that carries the id as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from omnigraph.catalog.declare.names import IMPLICIT_NAMES, TypeKind
@@ -40,9 +39,10 @@ from omnigraph.catalog.shape import (
     Shape,
     Unique,
 )
+from omnigraph.model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identities:
     """The id of everything in a shape."""
 
@@ -64,7 +64,7 @@ def bind(shape: Shape, identities: Identities, domain: str) -> SchemaIR:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Binder:
     ids: Identities
 

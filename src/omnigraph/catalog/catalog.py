@@ -7,17 +7,18 @@ walking the schema again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
 from omnigraph.catalog.ir import EdgeIR, InterfaceIR, KeyIR, NodeIR, PropertyField, PropertyIR, SchemaIR, shape_of
 from omnigraph.catalog.shape import Constraint, Embed
 from omnigraph.language.gq.spelling import edge_spelling
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Property:
     """A property as the rest of the system sees it."""
 
@@ -30,7 +31,7 @@ class Property:
 Kind = Literal["node", "edge"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntityType:
     """A node or edge type."""
 
@@ -75,7 +76,7 @@ class EntityType:
         return self.is_edge and self.source == self.target
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InterfaceType:
     name: str
     type_id: int
@@ -84,7 +85,7 @@ class InterfaceType:
     """Names of the node types that implement it, sorted."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Catalog:
     """Every type of an accepted schema, by name."""
 

@@ -27,8 +27,6 @@ The function is pure. Nothing here knows a clock or a random source; the identit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.catalog.binding import Identities, bind
 from omnigraph.catalog.ir import SchemaIR, TableIR
 from omnigraph.catalog.ir_rules import is_domain
@@ -44,6 +42,7 @@ from omnigraph.catalog.matching import (
 )
 from omnigraph.catalog.shape import Shape
 from omnigraph.errors import SchemaIdentityError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_U64
 
 __all__ = ["Notice", "NoticeCode", "Resolution", "resolve"]
@@ -54,7 +53,7 @@ STEP_BY_STEP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolution:
     """A desired schema with identities, and what is worth telling about its rename hints."""
 

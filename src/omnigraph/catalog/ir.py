@@ -25,7 +25,6 @@ Writing is here; `omnigraph.catalog.ir_json` reads, `omnigraph.catalog.ir_rules`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from omnigraph.catalog.canonical_json import Json, compact, sha256
@@ -46,6 +45,7 @@ from omnigraph.catalog.ir_constraints import (
     constraint_shape,
 )
 from omnigraph.catalog.shape import EdgeShape, Embed, InterfaceShape, NodeShape, Note, PropertyShape, Shape, type_json
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 __all__ = [
@@ -77,7 +77,7 @@ __all__ = [
 IR_VERSION: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeRef:
     type_id: int
     name: str
@@ -86,7 +86,7 @@ class TypeRef:
         return {"type_id": self.type_id, "type_name": self.name}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbedIR:
     source: PropertyRef
     model: str | None
@@ -95,7 +95,7 @@ class EmbedIR:
         return {"source": self.source.to_json(), "model": self.model}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertyIR:
     name: str
     property_id: int
@@ -120,7 +120,7 @@ class PropertyIR:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InterfaceIR:
     kind: ClassVar[TypeKind] = "interface"
     name: str
@@ -131,7 +131,7 @@ class InterfaceIR:
         return {"name": self.name, "type_id": self.type_id, "properties": [p.to_json() for p in self.properties]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeIR:
     kind: ClassVar[TypeKind] = "node"
     name: str
@@ -154,7 +154,7 @@ class NodeIR:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeIR:
     kind: ClassVar[TypeKind] = "edge"
     name: str
@@ -187,7 +187,7 @@ TableIR = NodeIR | EdgeIR
 TypeIR = InterfaceIR | TableIR
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaIR:
     """A whole accepted schema."""
 

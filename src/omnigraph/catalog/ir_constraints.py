@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.shape import Bound, Check, Constraint, Index, Key, Range, Unique, bound_json
+from omnigraph.model.frozen import frozen
 
 Role = Literal["id", "src", "dst"]
 ROLES: Final[tuple[Role, ...]] = ("id", "src", "dst")
@@ -36,7 +37,7 @@ class PropertyRef:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertyField:
     """A constraint column that is a property."""
 
@@ -50,7 +51,7 @@ class PropertyField:
         return {"kind": "property", **self.ref.to_json()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SystemField:
     """A constraint column every entity has without declaring it."""
 
@@ -76,29 +77,29 @@ class SystemField:
 Field = PropertyField | SystemField
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyIR:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UniqueIR:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexIR:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RangeIR:
     field: Field
     low: Bound
     high: Bound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckIR:
     field: Field
     pattern: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import NoReturn
 
@@ -29,6 +28,7 @@ from omnigraph.catalog.ir_constraints import (
 from omnigraph.catalog.ir_rules import INVALID_IR_HINT, check_ir
 from omnigraph.catalog.shape import Bound, Note
 from omnigraph.errors import SchemaIdentityError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_I64, MAX_U32, MAX_U64, MAX_VECTOR_DIMENSION, MIN_I64
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -59,7 +59,7 @@ def _unrepeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """A JSON value and where it stands."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.catalog.catalog import Catalog
@@ -13,9 +12,10 @@ from omnigraph.language.diagnostics import Diagnostic
 from omnigraph.language.gq import tree as t
 from omnigraph.language.lint import QUERY_WARNINGS, RULES, Finding, LintedQuery, Severity
 from omnigraph.language.source import Source
+from omnigraph.model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaSource:
     """Where the schema came from."""
 
@@ -26,7 +26,7 @@ class SchemaSource:
         return {"kind": self.kind, "path" if self.kind == "file" else "uri": self.place}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryResult:
     """What lint found out about one query."""
 
@@ -51,7 +51,7 @@ class QueryResult:
         return data
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LintReport:
     """The whole report."""
 

@@ -11,10 +11,10 @@ read into a pipeline of operators; the engine turns the pipeline into a plan. Fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from omnigraph.language.gq.tree import AggregateFunction, Direction, Function
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType, Scalar
 
 ANONYMOUS = "_"
@@ -27,7 +27,7 @@ SCORE = PropertyType(Scalar.F64, nullable=True)
 # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertyValue:
     """A property of a bound node or edge."""
 
@@ -37,7 +37,7 @@ class PropertyValue:
     of_edge: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entity:
     """A bound node itself; as a result its id."""
 
@@ -47,7 +47,7 @@ class Entity:
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """A parameter. An undeclared one (possible in an inline match) can never be given and fails when the query runs."""
 
@@ -59,7 +59,7 @@ class Parameter:
 ConstantItem = str | int | float | bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     """A literal; dates and date-times are still text, lists are tuples."""
 
@@ -67,14 +67,14 @@ class Constant:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Now:
     """The moment the query started."""
 
     type: PropertyType = DATETIME
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextMatch:
     """`search`, `match_text` or `fuzzy`: does the text contain a term of the query?"""
 
@@ -85,7 +85,7 @@ class TextMatch:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nearest:
     """Distance between a vector property and a vector (or a text to embed)."""
 
@@ -94,7 +94,7 @@ class Nearest:
     type: PropertyType = SCORE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bm25:
     """Relevance of a text property for a query."""
 
@@ -103,7 +103,7 @@ class Bm25:
     type: PropertyType = SCORE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fusion:
     """`rrf`: two rankings merged by reciprocal rank."""
 
@@ -113,7 +113,7 @@ class Fusion:
     type: PropertyType = SCORE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregated:
     function: AggregateFunction
     argument: Expression
@@ -121,7 +121,7 @@ class Aggregated:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A result column by its alias. The type is unknown when no projection has the alias."""
 
@@ -150,31 +150,31 @@ class Comparator(Enum):
     STARTS_WITH = "starts_with"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compare:
     left: Expression
     comparator: Comparator
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsNull:
     operand: Expression
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Among:
     operand: Expression
     choices: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllOf:
     parts: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnyOf:
     parts: tuple[Condition, ...]
 
@@ -185,7 +185,7 @@ Condition = Compare | IsNull | Among | TextMatch | AllOf | AnyOf
 # ── patterns ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """An inline condition: equality, or membership when the property is a list."""
 
@@ -194,7 +194,7 @@ class Match:
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bind:
     variable: str
     types: tuple[str, ...]
@@ -215,7 +215,7 @@ class HopDirection(Enum):
 _REVERSED = {HopDirection.OUT: HopDirection.IN, HopDirection.IN: HopDirection.OUT, HopDirection.BOTH: HopDirection.BOTH}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hop:
     """A traversal with its direction settled: from `source` over `edge` in `direction` to `target`."""
 
@@ -230,12 +230,12 @@ class Hop:
     edge_variable: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keep:
     condition: Condition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Without:
     """`not { … }`: drop rows for which the inner pattern has a match."""
 
@@ -244,7 +244,7 @@ class Without:
     """Outer variables the block mentions, in order of first mention."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Maybe:
     """`optional { … }`: extend rows where the inner pattern matches, keep the others with nulls."""
 
@@ -260,7 +260,7 @@ Pattern = Bind | Hop | Keep | Without | Maybe
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Projection:
     expression: Expression
     alias: str | None
@@ -268,7 +268,7 @@ class Projection:
     """Name of the result column (spec 4.4)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SortKey:
     expression: Expression
     direction: Direction
@@ -284,7 +284,7 @@ def best_first(expression: Expression) -> Direction:
     return Direction.DESC if isinstance(expression, Bm25 | Fusion) else Direction.ASC
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadQuery:
     """A checked read."""
 
@@ -302,14 +302,14 @@ class ReadQuery:
         return any(isinstance(p.expression, Aggregated) for p in self.projections)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assign:
     property: str
     type: PropertyType
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Where:
     """The one comparison of an update or delete. `from` and `to` of an edge are properties here."""
 
@@ -319,13 +319,13 @@ class Where:
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InsertNode:
     type: str
     assignments: tuple[Assign, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InsertEdge:
     type: str
     source: Expression
@@ -333,20 +333,20 @@ class InsertEdge:
     assignments: tuple[Assign, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpdateNode:
     type: str
     assignments: tuple[Assign, ...]
     where: Where
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteNode:
     type: str
     where: Where
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteEdge:
     type: str
     where: Where
@@ -355,7 +355,7 @@ class DeleteEdge:
 Statement = InsertNode | InsertEdge | UpdateNode | DeleteNode | DeleteEdge
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MutationQuery:
     """A checked mutation."""
 

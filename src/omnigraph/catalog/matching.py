@@ -22,6 +22,7 @@ from functools import partial
 from omnigraph.catalog.declare.names import TypeKind
 from omnigraph.catalog.ir import PropertyIR, SchemaIR, TypeIR, entity
 from omnigraph.catalog.shape import EdgeShape, InterfaceShape, NodeShape, PropertyShape, Shape
+from omnigraph.model.frozen import frozen
 
 TypeKey = tuple[TypeKind, str]
 """A type of the desired schema: kind and name."""
@@ -38,7 +39,7 @@ class NoticeCode(StrEnum):
     INERT_INITIALIZATION = "inert_initialization_rename_hint"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """Something worth telling that stops nothing."""
 
@@ -50,7 +51,7 @@ class Notice:
         return {"code": self.code.value, "entity": self.entity, "message": self.message}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matching:
     """The accepted thing each desired one is. What is missing here is new."""
 

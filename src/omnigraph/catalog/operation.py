@@ -7,12 +7,12 @@ column names of a result (`variable.property`); both are part of the contract.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType, Scalar
 
 _KINDS = {
@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One returned field."""
 
@@ -51,7 +51,7 @@ class Field:
         return data
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """A type that a query touches."""
 
@@ -62,7 +62,7 @@ class Fact:
         return {"kind": self.kind, "type_name": self.type_name}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operation:
     """What a query gives back and which types it reads and writes."""
 

@@ -9,15 +9,16 @@ A shape is plain values. `omnigraph.catalog.declare` builds one from a tree, `om
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.catalog.canonical_json import Json, compact, float_text, sha256
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType, Scalar
 
 Bound = int | float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """An annotation that is kept with the schema: `@description`, `@instruction` or one of the writer's own."""
 
@@ -33,29 +34,29 @@ class Note:
         return data
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unique:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Index:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     property: str
     low: Bound
     high: Bound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     property: str
     pattern: str
@@ -65,7 +66,7 @@ Constraint = Key | Unique | Index | Range | Check
 """Columns of key, unique and index are sorted; the written order has no meaning."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Embed:
     """`@embed(source, model="…")`: this vector is derived from that text."""
 
@@ -73,7 +74,7 @@ class Embed:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertyShape:
     name: str
     type: PropertyType
@@ -87,13 +88,13 @@ class PropertyShape:
     rename_from: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InterfaceShape:
     name: str
     properties: tuple[PropertyShape, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeShape:
     name: str
     notes: tuple[Note, ...]
@@ -103,7 +104,7 @@ class NodeShape:
     rename_from: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeShape:
     name: str
     source: str
@@ -116,7 +117,7 @@ class EdgeShape:
     rename_from: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """A whole schema. Every tuple is sorted by name."""
 

@@ -10,10 +10,11 @@ They say nothing about meaning. They are for tests, demos and developing without
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+
+from omnigraph.model.frozen import frozen
 
 _MASK = 2**64 - 1
 _OFFSET, _PRIME = 14695981039346656037, 1099511628211
@@ -38,7 +39,7 @@ def mock_vector(text: str, dimension: int) -> tuple[float, ...]:
     return tuple(components.tolist())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MockEmbedder:
     """A provider of such vectors."""
 

@@ -13,19 +13,19 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 
 from omnigraph.embedding.port import Embedder, is_passing, told
 from omnigraph.errors import GraphError, QueryError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 
 Vectors = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pace:
     """How a provider is asked."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from omnigraph.catalog.catalog import EntityType, Kind
@@ -22,6 +22,7 @@ from omnigraph.engine.snapshot.saved import SavedUse
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id, size
 from omnigraph.model.text_tables import html_table, text_table
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION
@@ -34,7 +35,7 @@ _LANCE_NAMES: Final = {IndexKind.BTREE: "BTree", IndexKind.FULL_TEXT: "Inverted"
 """What an index is called once it is there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeState:
     """Where the entities of a type stand at a commit."""
 
@@ -55,7 +56,7 @@ class TypeState:
         return f"{self.kind}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphSnapshot:
     """A graph at a commit, type by type."""
 
@@ -91,7 +92,7 @@ class GraphSnapshot:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """Which Blob: a property of one node or edge."""
 
@@ -101,7 +102,7 @@ class Cell:
     property: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blob:
     """One Blob property: its bytes and what they are called, or where they are."""
 
@@ -146,7 +147,7 @@ class Blob:
         return f'"{hashlib.sha256(self.data).hexdigest()}"'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexStats:
     """An index of a type, and how far it has come. Rows it does not cover are read through: slower, and as right."""
 
@@ -169,7 +170,7 @@ class IndexStats:
         return f"{self.property_name} ({self.kind}{behind})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeStats:
     """One node or edge type at a commit."""
 
@@ -183,7 +184,7 @@ class TypeStats:
         return one_line(f"{self.kind.capitalize()} type {self.name}: {counted(self.rows, 'entity')}{named}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stats:
     """A graph in numbers."""
 

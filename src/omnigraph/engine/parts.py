@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from omnigraph.engine.calls.arguments import State
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.past import Past
 from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.graph_store import GraphStore
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """The parts of one open graph."""
 

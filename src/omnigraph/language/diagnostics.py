@@ -15,10 +15,10 @@ A diagnostic is a value: what is wrong, where, and what would be right. It rende
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from omnigraph.language.source import Source, Span
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_DIAGNOSTICS
 
 
@@ -30,7 +30,7 @@ class Family(Enum):
     TYPE = "type error"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnostic:
     """One problem in one place of one text."""
 

@@ -40,9 +40,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from omnigraph.language.source import Span
+from omnigraph.model.frozen import frozen
 
 WIDTH = 100
 """Columns a line aims to stay within."""
@@ -55,7 +55,7 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*+\n")
 _TRAILING_BLANKS = re.compile(r"[ \t\r]++$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comment:
     """A comment as it will be written, and where it stood."""
 
@@ -72,7 +72,7 @@ def find_comments(text: str) -> tuple[Comment, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bracket:
     """Where something bracketed stands: its first character, its two brackets, its end (a tail may follow the second bracket)."""
 
@@ -82,7 +82,7 @@ class Bracket:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Line:
     level: int
     text: str

@@ -19,14 +19,14 @@ Patterns are compiled when first tried: most runs find nothing wrong and should 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from omnigraph.language.cursor import TYPE, TextError
 from omnigraph.language.gq.spelling import edge_spelling
+from omnigraph.model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mistake:
     """The signs of a mistake, and the advice."""
 

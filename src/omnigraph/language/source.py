@@ -7,8 +7,9 @@ wrong pays nothing for them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from omnigraph.model.frozen import frozen
 
 
 class Span(NamedTuple):
@@ -31,7 +32,7 @@ class Position(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Source:
     """A text and the name people know it by (a path, or `<query>`)."""
 

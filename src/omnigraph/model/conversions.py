@@ -21,7 +21,6 @@ import json
 import math
 import re
 import struct
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -29,6 +28,7 @@ from itertools import pairwise
 from typing import Final
 
 from omnigraph.model.blobs import BASE64, managed, reference
+from omnigraph.model.frozen import frozen
 from omnigraph.model.given import Day, Instant, Kind, Spelt, kind_of, named, plain, tangled
 from omnigraph.model.phrases import counted
 from omnigraph.model.times import (
@@ -62,7 +62,7 @@ class Door(Enum):
 ALL: Final = frozenset(Door)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A cell of the table."""
 

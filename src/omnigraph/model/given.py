@@ -9,17 +9,17 @@ year 9999, and know nothing finer than microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_NESTING, MAX_RECORD_LISTS
 from omnigraph.model.times import date_text, datetime_text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instant:
     """A moment, as a column of timestamps has it."""
 
@@ -32,7 +32,7 @@ class Instant:
         return f"{text[:-1]}{rest:06d}".rstrip("0") + "Z" if rest else text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Day:
     """A day, as a column of dates has it."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -46,7 +45,7 @@ def output_file(path: str | Path, *, durable: bool = False) -> Iterator[BinaryIO
         final = Path(os.path.realpath(named))
     if not final.parent.is_dir():
         raise NotFound(f"there is no folder {final.parent} to write into", hint="Make it first, or name a file elsewhere.")
-    unfinished = final.with_name(f".{secrets.token_hex(8)}.part")
+    unfinished = final.with_name(f".{os.urandom(8).hex()}.part")
     try:
         with _told(named):
             file = _opened(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, named)

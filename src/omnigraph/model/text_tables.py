@@ -9,15 +9,15 @@ from __future__ import annotations
 import html
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.printable import printable
 
 Overflow = Literal["truncate", "wrap"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Style:
     """What stands between the cells, and in the line below the heading."""
 

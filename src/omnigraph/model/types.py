@@ -9,8 +9,10 @@ Nothing here imports pyarrow: `model.arrow` has the mapping to Arrow, for those 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
+
+from omnigraph.model.frozen import frozen
 
 
 class Scalar(Enum):
@@ -54,7 +56,7 @@ INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
 """Inclusive bounds of each integer type."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertyType:
     """The type of a property, parameter or expression."""
 

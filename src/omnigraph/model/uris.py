@@ -11,10 +11,11 @@ percent signs, a user or a port, a query, a fragment. What is left has one norma
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from string import ascii_letters, digits
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
+
+from omnigraph.model.frozen import frozen
 
 OBJECT_STORES: Final = frozenset({"s3"})
 LOCAL: Final = "file"
@@ -36,7 +37,7 @@ class BadUri(ValueError):
     """Why a text is not the URI of an object. Its text goes on after the URI: `… has a query`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uri:
     """An object, or a folder of them, in its normal spelling."""
 

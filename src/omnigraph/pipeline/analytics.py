@@ -39,6 +39,7 @@ from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.parts import parts_of
 from omnigraph.errors import NotFound
+from omnigraph.model.frozen import frozen
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import table
 from omnigraph.pipeline.tasks import parallelism
@@ -119,7 +120,7 @@ def _shuffles(spark: SparkSession, asked: Asked) -> Iterator[None]:
             spark.conf.set(_SHUFFLES, said)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Network:
     """Nodes with their numbers, and both ends of every edge as numbers."""
 

@@ -44,6 +44,7 @@ from omnigraph.engine.history.past import Names
 from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.parts import parts_of
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.pipeline.session import ready
 from omnigraph.pipeline.source import NO_TABLE, STORAGE_OPTION, checked_options, hinted, placed, storage_options
 from omnigraph.pipeline.types import arrow_schema
@@ -79,7 +80,7 @@ SCHEMA: Final = st.StructType(
 """`number` counts commits along the branch; `src` and `dst` are of edges; `changed` are the properties an update changed."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Followed:
     """A branch that is followed, as a value."""
 
@@ -268,7 +269,7 @@ class ChangesStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(self.followed, partition)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Changes:
     """A part of a change feed."""
 

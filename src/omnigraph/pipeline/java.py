@@ -17,12 +17,12 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from omnigraph.errors import SparkUnavailable
+from omnigraph.model.frozen import frozen
 
 OLDEST: Final = 17
 """Spark 4 needs at least this one."""
@@ -32,7 +32,7 @@ _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 _PATIENCE: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Java:
     """A Java that Spark can run on."""
 

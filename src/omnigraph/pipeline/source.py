@@ -65,6 +65,7 @@ from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.parts import parts_of
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.frozen import frozen
 from omnigraph.pipeline.session import as_active, is_connect, ready
 from omnigraph.pipeline.target import writer
 from omnigraph.pipeline.types import arrow_schema, check_writable, spark_schema, to_spark
@@ -131,7 +132,7 @@ def table(
     return ready(spark).read.format(FORMAT).options(**{n: v for n, v in given.items() if v is not None}).load()
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Pinned:
     """A type of a graph at a commit."""
 

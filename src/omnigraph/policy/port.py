@@ -17,9 +17,10 @@ Whoever works on a folder or bucket directly holds its keys and may do everythin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
+
+from omnigraph.model.frozen import frozen
 
 
 class Action(Enum):
@@ -37,7 +38,7 @@ class Action(Enum):
     GRAPH_LIST = "graph_list"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """One thing that is asked for: an action, and the branches it is about as far as it is about any.
 
@@ -55,7 +56,7 @@ class Access:
                 object.__setattr__(self, name, given.strip())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """What was decided, by which rule, and in words for whoever asked."""
 

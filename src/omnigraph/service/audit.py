@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal, Protocol
+
+from omnigraph.model.frozen import frozen
 
 LOGGER = "omnigraph.audit"
 
@@ -19,7 +21,7 @@ Outcome = Literal["allowed", "denied", "done", "unchanged", "failed"]
 """Of a decision: allowed or denied. Of a write: done, unchanged (it came to nothing), or failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditRecord:
     """One line of an audit."""
 

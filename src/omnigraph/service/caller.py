@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from omnigraph.model.frozen import frozen
 
 
 class Origin(Enum):
@@ -20,7 +22,7 @@ def _request_id() -> str:
     return os.urandom(8).hex()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """Somebody who asks. Changes record the actor; the request id ties together what is written down about one call."""
 

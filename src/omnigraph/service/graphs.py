@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from omnigraph.model.frozen import frozen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphRef:
     """A graph by its path or `s3://` address. `read_only`: it is opened so that a write is refused before it starts."""
 

@@ -1,6 +1,6 @@
 """What an operation is: a frozen value that says what is wanted, what it needs permission for, and how it is done.
 
-    @dataclass(frozen=True)
+    @frozen(slots=False)
     class DeleteBranch(GraphChange["Commit | None"]):
         name: ClassVar = "branch delete"
         branch: str
@@ -20,9 +20,9 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.caller import Caller
 from omnigraph.service.graphs import GraphRef, Graphs
@@ -49,7 +49,7 @@ class Lookup(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Operation(ABC, Generic[R]):
     """Something that somebody wants done, and what they get for it."""
 

@@ -6,7 +6,7 @@ Rule D2, that one query does not mix adding and deleting, is no typing rule: `re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import EntityType
@@ -18,12 +18,13 @@ from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.language.gq import tree as t
 from omnigraph.language.pg.tree import Name
 from omnigraph.language.source import NOWHERE
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 ENDPOINTS = ("from", "to")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Target:
     """What a statement works on: its assignable names and their types."""
 

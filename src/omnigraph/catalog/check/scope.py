@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.catalog.catalog import Catalog, Property
 from omnigraph.language.diagnostics import Family, Problems, did_you_mean, one_of
 from omnigraph.language.gq import tree as t
 from omnigraph.language.pg.tree import Name
 from omnigraph.language.source import Span
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """What a variable stands for."""
 

@@ -15,12 +15,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from omnigraph.catalog.declare.names import TypeKind
 from omnigraph.catalog.shape import Embed, Note, canonical_notes
 from omnigraph.language.diagnostics import Family, Problems, did_you_mean
 from omnigraph.language.pg import tree as pg
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 CONSTRAINING = ("key", "unique", "index")
@@ -28,7 +28,7 @@ TYPED = frozenset({"rename_from", "embed", *CONSTRAINING})
 """Annotations with a place of their own in the shape; the others are kept as notes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Annotated:
     """What the annotations of one declaration come to."""
 

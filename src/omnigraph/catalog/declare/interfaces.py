@@ -8,15 +8,16 @@ annotations win.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.catalog.shape import InterfaceShape, PropertyShape
 from omnigraph.language.diagnostics import Family, Problems, did_you_mean
 from omnigraph.language.pg import tree as pg
 from omnigraph.language.source import Span
+from omnigraph.model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expanded:
     """The properties of a node after expansion, and which of them came in."""
 

@@ -7,9 +7,10 @@ catalogue are reserved: their number is spoken for, no plan carries them today.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from omnigraph.model.frozen import frozen
 
 
 class Family(Enum):
@@ -49,7 +50,7 @@ class Status(Enum):
     RESERVED = "reserved"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MigrationCode:
     code: str
     title: str

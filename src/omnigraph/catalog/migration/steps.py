@@ -9,7 +9,6 @@ whose entities keep it; whoever applies them looks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from omnigraph.catalog.canonical_json import Json
@@ -17,6 +16,7 @@ from omnigraph.catalog.declare.names import TypeKind
 from omnigraph.catalog.migration.codes import MigrationCode
 from omnigraph.catalog.shape import Constraint, Note, constraint_json, type_json
 from omnigraph.errors import UnsupportedChange
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 from omnigraph.model.printable import printable
 from omnigraph.model.types import PropertyType
@@ -31,7 +31,7 @@ class DropMode(Enum):
     """It is reclaimed from earlier commits too."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddType:
     type_kind: TypeKind
     name: str
@@ -40,7 +40,7 @@ class AddType:
         return {"kind": "add_type", "type_kind": self.type_kind, "name": self.name}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenameType:
     type_kind: TypeKind
     old: str
@@ -50,7 +50,7 @@ class RenameType:
         return {"kind": "rename_type", "type_kind": self.type_kind, "from": self.old, "to": self.new}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddProperty:
     type_kind: TypeKind
     type_name: str
@@ -70,7 +70,7 @@ class AddProperty:
         return data if self.backfill is None else {**data, "backfill": self.backfill}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequireProperty:
     """A property that could be missing has to be there from now on."""
 
@@ -90,7 +90,7 @@ class RequireProperty:
         return data if self.backfill is None else {**data, "backfill": self.backfill}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenameProperty:
     type_kind: TypeKind
     type_name: str
@@ -107,7 +107,7 @@ class RenameProperty:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddConstraint:
     type_kind: TypeKind
     type_name: str
@@ -122,7 +122,7 @@ class AddConstraint:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoveConstraint:
     """A constraint goes that nothing could be held against."""
 
@@ -139,7 +139,7 @@ class RemoveConstraint:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TightenCardinality:
     """A source may have fewer different numbers of edges than before."""
 
@@ -157,7 +157,7 @@ class TightenCardinality:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExtendEnum:
     type_kind: TypeKind
     type_name: str
@@ -174,7 +174,7 @@ class ExtendEnum:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpdateTypeMetadata:
     type_kind: TypeKind
     name: str
@@ -190,7 +190,7 @@ class UpdateTypeMetadata:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpdatePropertyMetadata:
     type_kind: TypeKind
     type_name: str
@@ -207,7 +207,7 @@ class UpdatePropertyMetadata:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DropType:
     type_kind: TypeKind
     name: str
@@ -217,7 +217,7 @@ class DropType:
         return {"kind": "drop_type", "type_kind": self.type_kind, "name": self.name, "mode": self.mode.value}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DropProperty:
     type_kind: TypeKind
     type_name: str
@@ -234,7 +234,7 @@ class DropProperty:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """`unsupported_change`: a difference that no step can carry out."""
 
@@ -272,7 +272,7 @@ Step = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MigrationPlan:
     """The way from the accepted schema to the desired one."""
 

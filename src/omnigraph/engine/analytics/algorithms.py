@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import pyarrow as pa
 
 from omnigraph.engine.analytics.scope import Direction
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Degree:
     """Edges of each node."""
 
@@ -20,7 +21,7 @@ class Degree:
     direction: Direction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageRank:
     """The share of time a random walker spends at each node."""
 
@@ -38,7 +39,7 @@ class PageRank:
             raise UsageError(f"tolerance cannot be {self.tolerance}", hint="It is 0 or more.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Components:
     """Which nodes are connected."""
 
@@ -46,7 +47,7 @@ class Components:
     type: ClassVar[pa.DataType] = pa.int64()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelPropagation:
     """Communities by majority."""
 
@@ -58,7 +59,7 @@ class LabelPropagation:
         _at_least(self.rounds, 1, "rounds")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Triangles:
     """Triangles each node is a corner of."""
 
@@ -66,7 +67,7 @@ class Triangles:
     type: ClassVar[pa.DataType] = pa.int64()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reach:
     """How far nodes are from the nearest of some nodes; those that cannot be reached are left out."""
 

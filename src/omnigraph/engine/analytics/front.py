@@ -12,7 +12,6 @@ Every method takes the part of the graph to look at (`nodes`, `edges`: see `omni
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from omnigraph.engine.analytics.algorithms import (
@@ -30,6 +29,7 @@ from omnigraph.engine.calls.arguments import State, ids, name_of
 from omnigraph.engine.calls.guard import CHECKS, guarded
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import one_line
 from omnigraph.storage.graph_store import MAIN
 
@@ -38,7 +38,7 @@ TOLERANCE = 1e-6
 LABEL_ROUNDS = 10
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Asked:
     """A measure of a part of a graph at a commit, and where its values are to be written."""
 

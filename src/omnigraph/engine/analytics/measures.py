@@ -9,8 +9,6 @@ Where a rule is needed to make an answer unique, it is stated here, and the algo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from omnigraph.engine.analytics.network import Network, without_loops
@@ -19,6 +17,7 @@ from omnigraph.engine.arrays.column import Array
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.snapshot import adjacency
 from omnigraph.engine.snapshot.adjacency import Adjacency
+from omnigraph.model.frozen import frozen
 
 _WEDGES = 1 << 22
 """Pairs of neighbours that are looked at together when triangles are counted."""
@@ -26,7 +25,7 @@ _WEDGES = 1 << 22
 _MOST = np.int64((1 << 32) - 1)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Rounds:
     """Values that were found in rounds."""
 
@@ -165,7 +164,7 @@ def _chunks(sizes: Numbers) -> list[tuple[int, int]]:
     return list(zip(begins.tolist(), [*begins[1:].tolist(), len(sizes)], strict=True))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Reached:
     """How far every node is from the nearest of some nodes."""
 

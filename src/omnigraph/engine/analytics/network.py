@@ -12,7 +12,6 @@ Every edge counts: parallel edges stand there as often as they exist, also those
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +25,7 @@ from omnigraph.engine.snapshot import adjacency
 from omnigraph.engine.snapshot.adjacency import Adjacency
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, ResourceLimit
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import size
 
 EDGE_BYTES = 56
@@ -41,7 +41,7 @@ def needed_bytes(view: View, scope: Scope) -> int:
     return NODE_BYTES * nodes + EDGE_BYTES * sum(view.edges(name).count for name in scope.edges)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Group:
     """The nodes of one type: a run of numbers."""
 
@@ -55,7 +55,7 @@ class Group:
         return self.start + len(self.ids)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Network:
     """Numbered nodes, and both ends of every edge."""
 

@@ -8,13 +8,13 @@ neither                         everything
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.frozen import frozen
 
 Names = str | Iterable[str] | None
 Sources = Mapping[str, str | Iterable[str]] | str | Iterable[str]
@@ -37,7 +37,7 @@ class Direction(Enum):
             raise UsageError(f"no direction `{name}`", hint="It is one of out, in, both.") from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """Names of node and edge types, each sorted."""
 

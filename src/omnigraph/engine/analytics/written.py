@@ -7,8 +7,6 @@ are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,11 +17,12 @@ from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.fill import fill
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import INTEGER_RANGES, PropertyType
 from omnigraph.storage.commits.lineage import Commit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """Where values go."""
 

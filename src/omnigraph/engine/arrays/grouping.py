@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arrays.column import Array, Vec, one_zero
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.model.frozen import frozen
 
 _DENSE = 4
 
@@ -17,7 +17,7 @@ _SAMPLE = 1 << 15
 """Rows in which every group shows itself, if there are few of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Codes:
     """A small number per row, equal for equal values."""
 
@@ -26,7 +26,7 @@ class Codes:
     """More than the largest code."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Groups:
     """Which group each row is in, and the first row of each group."""
 

@@ -16,7 +16,6 @@ process names the mark of its numbering, and is of use to a numbering that begin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from threading import RLock
 
 import numpy as np
@@ -25,6 +24,7 @@ import pyarrow.compute as pc
 from xxhash import xxh3_128
 
 from omnigraph.engine.arrays.string_buffer import FEW, Texts
+from omnigraph.model.frozen import frozen
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -75,7 +75,7 @@ def distinct_count(numbers: Numbers) -> int:
     return int(np.count_nonzero(seen))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Mark:
     """Which ids have the numbers below a count."""
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
 from omnigraph.engine.calls import arguments
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_EXTERNAL_URI_BYTES
 from omnigraph.model.phrases import one_line
 from omnigraph.model.uris import LOCAL, BadUri, Uri, parse_uri, shown_uri
@@ -41,7 +41,7 @@ class TooLong(Refusal):
     """It is longer than any URI may be."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approved:
     """A URI that may be given, and where it leads."""
 
@@ -53,7 +53,7 @@ class Approved:
     """The key in its bucket; on a disk the path with links followed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Base:
     """A folder whose objects may be referred to."""
 
@@ -104,7 +104,7 @@ def _bad_base(uri: str, why: str) -> UsageError:
     return UsageError(f"`{shown_uri(uri)}` cannot be a base of external Blobs: it {why}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExternalBlobs:
     """Which URIs may be given for Blobs. Without bases: none."""
 

@@ -22,6 +22,7 @@ from typing import TypeVar
 from omnigraph.engine.blobs.policy import Approved, ExternalBlobs, Refusal
 from omnigraph.errors import ResourceLimit
 from omnigraph.model.blobs import managed, reference
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_EXTERNAL_BYTES, MAX_EXTERNAL_CELLS, MAX_EXTERNAL_PROBES
 from omnigraph.storage.files.external_objects import Measured, Outside, Unreachable, reach
 
@@ -29,7 +30,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class External:
     """What an operation does with URIs. A value that any worker can be given."""
 

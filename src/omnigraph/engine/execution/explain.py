@@ -9,19 +9,19 @@ friends · main @ 01J…
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.engine.execution.trace import Trace
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.render import expression_text
 from omnigraph.language.gq.tree import Direction
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.model.printable import printable
 from omnigraph.model.text_tables import html_text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExplainLine:
     """One step of an explained plan."""
 
@@ -39,7 +39,7 @@ class ExplainLine:
         return one_line(f"{self.text}{estimate}{rows}{took}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """A plan for people (`print`) and for programs (`to_dict`)."""
 

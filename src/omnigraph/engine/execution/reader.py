@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryT
 from omnigraph.engine.planning.steps import Plan
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.ids import Clock
 from omnigraph.storage.graph_store import MAIN
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.execution.explain import Explanation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """Where a read was pointed at, as its result says it: a branch, or a commit or tag."""
 
@@ -48,7 +49,7 @@ class Target:
         return self.at or self.branch or MAIN
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     """What was asked."""
 

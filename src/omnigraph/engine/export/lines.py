@@ -11,7 +11,6 @@ of a type at once is its ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +25,7 @@ from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean, one_of
+from omnigraph.model.frozen import frozen
 from omnigraph.model.outputs import output_file
 from omnigraph.model.phrases import counted, one_line, short_id, size
 from omnigraph.storage.tables.rows import images, row_bytes, take
@@ -46,7 +46,7 @@ class ByteSink(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exported:
     """What came of an export."""
 

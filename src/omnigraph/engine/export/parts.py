@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final
 
@@ -28,6 +28,7 @@ from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.export.lines import exported_types
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import AlreadyExists, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.tables.rows import SCANNED_IMAGES, fragments, row_bytes, scan_images
 from omnigraph.storage.tables.work import PinnedTable, Run, cut
@@ -51,7 +52,7 @@ class ExportFormat(Enum):
     PARQUET = "parquet"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ExportPart:
     """Fragments of a type for one process to write."""
 
@@ -65,7 +66,7 @@ class ExportPart:
     """Of its first file; a part has room for a million."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedFile:
     """A file that was written."""
 
@@ -75,7 +76,7 @@ class ExportedFile:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedParts:
     """What came of an export."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.plain_values import plain, plain_array
 from omnigraph.engine.export.lines import exported_types
 from omnigraph.engine.snapshot.view import View
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.tables.rows import fragments, scan_images
 from omnigraph.storage.tables.work import PinnedTable, Run, cut
@@ -33,7 +34,7 @@ PART_ROWS: Final = 262_144
 Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class PropertyStatistics:
     """One property of a type."""
 
@@ -95,7 +96,7 @@ class PropertyStatistics:
         }
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TypeStatistics:
     """One node or edge type."""
 
@@ -107,7 +108,7 @@ class TypeStatistics:
         return next(p for p in self.properties if p.name == name)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StatisticsPart:
     """Fragments of a type for one process to count."""
 

@@ -27,13 +27,14 @@ from omnigraph.engine.execution.result import Result
 from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
 SUBGRAPH_EDGES: Final = 5_000
 """Edges of one traversal that are followed; the rest is left out, and that is told."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """A node with its properties, as far as they can be shown: no Blobs."""
 
@@ -45,7 +46,7 @@ class Node:
         return one_line(f"Node {self.type} {self.id}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """An edge with its properties."""
 
@@ -60,7 +61,7 @@ class Edge:
         return one_line(f"Edge {self.type} {self.source[1]} -> {self.target[1]}")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Subgraph:
     """Some nodes and edges of a graph at one commit."""
 
@@ -78,7 +79,7 @@ class Subgraph:
         )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Matched:
     """A read that gives the nodes its pattern bound."""
 

@@ -7,7 +7,7 @@ comes twice, whatever is committed while the baseline is read: the records are t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -15,12 +15,13 @@ import msgspec
 from omnigraph.engine.export.lines import chunks, exported_types
 from omnigraph.engine.history.changes import Filter
 from omnigraph.engine.snapshot.view import View
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import one_line, short_id
 
 _DECODER = msgspec.json.Decoder()
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Baseline:
     """A snapshot to start from."""
 

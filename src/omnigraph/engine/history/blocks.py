@@ -9,7 +9,7 @@ its block, and rows are compared by the identity of types and properties (`omnig
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.catalog.catalog import Catalog
@@ -18,13 +18,14 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.deltas import Deltas, Type, types_of
 from omnigraph.engine.history.evolution import SchemaChange, incomparable
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ParentlessCommit, SchemaBoundary
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import ago, by_actor, counted, one_line, short_id
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.reclaimed_commits import Reclaimed
 from omnigraph.storage.tables.changes import TableState
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Cause:
     """The commit behind some changes."""
 
@@ -58,7 +59,7 @@ class Cause:
         return data
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Block:
     """Changes of one commit, or the part of them that is on a page."""
 

@@ -13,7 +13,7 @@ import base64
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
@@ -25,6 +25,7 @@ from omnigraph.engine.arrays.plain_values import plain, spelt
 from omnigraph.engine.history.row_delta import RawRow, RowDelta
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.model.printable import printable
 
@@ -34,7 +35,7 @@ OPS: tuple[Op, ...] = ("insert", "update", "delete")
 KINDS: tuple[Kind, ...] = ("node", "edge")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Image:
     """An entity as it was or is. Values are plain Python."""
 
@@ -55,7 +56,7 @@ class Image:
         return data
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Change:
     """What happened to one entity."""
 
@@ -99,7 +100,7 @@ Identity = tuple[int, int]
 """What a type is, whatever it is called: its stable id, and how often a type was made under it."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Filter:
     """Which changes are wanted. Empty: all of them."""
 
@@ -206,7 +207,7 @@ class ChangeList(Sequence[Change]):
         return ChangeStats(inserts, updates, deletes, tuple(sorted({delta.type.name for _, delta in self.deltas})))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeStats:
     """Changes in numbers."""
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from omnigraph.catalog.catalog import EntityType, Kind
@@ -29,6 +29,7 @@ from omnigraph.engine.planning.parameters import convert
 from omnigraph.engine.write.convert import stored
 from omnigraph.errors import BlobRefused, MergeConflict, ParameterError, UsageError
 from omnigraph.model.blobs import managed, uri_of
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import one_line
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -53,7 +54,7 @@ _WIRE_NAMES = {"src": "from", "dst": "to"}
 _STORED_NAMES = {"from": "src", "to": "dst"}
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Conflict:
     """One thing two sides do not agree about."""
 

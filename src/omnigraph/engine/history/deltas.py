@@ -32,6 +32,7 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.row_delta import RowDelta, image_columns, no_images
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.errors import HistoryReclaimed
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import OpClass, merge_base
 from omnigraph.storage.graph_store import Snapshot
 from omnigraph.storage.lance_format.filters import equal, one_of
@@ -67,7 +68,7 @@ class Reads:
     parts: int = 0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _End:
     """A type at one commit."""
 

@@ -8,10 +8,10 @@ print(d)                            a table                             d.to_dic
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.engine.history.changes import Change, ChangeList, ChangeStats, shown
+from omnigraph.model.frozen import frozen
 from omnigraph.model.printable import printable
 from omnigraph.model.text_tables import html_table
 
@@ -19,7 +19,7 @@ SHOWN_CHANGES = 50
 """Changes a table shows; the rest is counted."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class End:
     """One of the two states."""
 

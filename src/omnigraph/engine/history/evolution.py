@@ -16,16 +16,17 @@ be told that way, values of a property that is the same one and has another type
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.catalog.catalog import Catalog, Kind
 from omnigraph.engine.history.changes import Filter, Op, opaque_type_id
 from omnigraph.engine.history.deltas import Type, types_of
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TypeChange:
     """What happened to one type."""
 
@@ -58,7 +59,7 @@ class TypeChange:
         return data
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SchemaChange:
     """What a commit did to the schema. Without types: nothing that an entity shows."""
 

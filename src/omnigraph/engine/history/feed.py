@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -28,6 +28,7 @@ from omnigraph.engine.history.changes import Change, ChangeList, Filter
 from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.cursors import Token, filter_text, read_token, rejected, require, write_token
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ResourceLimit, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_PAGE_BYTES, MAX_PAGE_CHANGES, MAX_POLL_COMMITS
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits.lineage import Commit
@@ -35,7 +36,7 @@ from omnigraph.storage.commits.reclaimed_commits import Reclaimed
 from omnigraph.storage.commits.refs import Ref
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Limits:
     """How much one page holds."""
 
@@ -55,7 +56,7 @@ class Limits:
                 raise ResourceLimit(f"at most {most:,} {what}, not {given:,}", hint="Ask for less and go on with the next page.")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ChangePage:
     """One page of a change feed."""
 
@@ -96,7 +97,7 @@ class ChangePage:
         return data
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Line:
     """A branch as a feed reads it: this incarnation, up to the commit it was at. Maintenance is not part of it.
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from omnigraph.engine.history.changes import ChangeList
@@ -43,6 +43,7 @@ from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import typed
 from omnigraph.engine.write.validate import relied_on
 from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
 from omnigraph.model.phrases import LONGEST_LINE, by_actor, counted, one_line, short_id
 from omnigraph.model.printable import printable
@@ -59,7 +60,7 @@ GRAFTED_ROWS = 1_024
 Outcome = Literal["already_up_to_date", "fast_forward", "merged", "conflicts", "reverted", "nothing_to_revert"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Merge:
     """What a merge or revert did, or would do."""
 
@@ -109,7 +110,7 @@ def _told(conflict: Conflict) -> tuple[str, str]:
     return one_line(f"  {conflict.kind}: {conflict.message}", longest), one_line(f"      key {conflict.key}", longest)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Wanted:
     """How somebody wants a merge."""
 

@@ -15,14 +15,15 @@ the same, for their entities are not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.catalog.catalog import Catalog, Property
 from omnigraph.engine.history.deltas import Type, types_of
 from omnigraph.engine.snapshot.view import View, table_key
+from omnigraph.model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """One type on both sides, or on one of them."""
 

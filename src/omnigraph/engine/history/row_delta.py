@@ -13,7 +13,6 @@ To apply a delta the old images are not needed, only their ids. Where those are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -26,6 +25,7 @@ from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.arrays.chunked import among, whole
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.history.equality import differing
+from omnigraph.model.frozen import frozen
 
 INSERT: Final = 0
 UPDATE: Final = 1
@@ -36,7 +36,7 @@ RawRow = dict[str, object]
 """A row with dates as days and moments as milliseconds."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RowDelta:
     """What is different about one type. Both tables are sorted by id and have the columns of the type."""
 

@@ -20,16 +20,16 @@ nobody wanted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.history.row_delta import RawRow
+from omnigraph.model.frozen import frozen
 
 Side = Literal["ours", "theirs"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Clash:
     """Both sides changed one entity, and not alike."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from omnigraph.model.frozen import frozen
 
 RANK = "#rank"
 """The column that holds the place of a row in a ranking."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeBinding:
     """A variable that stands for nodes."""
 
     types: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeBinding:
     """A variable that stands for edges."""
 

@@ -18,15 +18,16 @@ Worked example:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.catalog import logical as lg
+from omnigraph.model.frozen import frozen
 
 HELPER = "__temp_"
 """Prefix of a helper variable that closes a cycle."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeScan:
     """Every entity of the types whose matches hold; crossed with what exists already."""
 
@@ -35,7 +36,7 @@ class NodeScan:
     matches: tuple[lg.Match, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expand:
     """Follow an edge type from a bound variable."""
 
@@ -52,7 +53,7 @@ class Expand:
     """From the target of the hop to its source."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SameEntity:
     """Keep rows where two variables are the same node."""
 
@@ -60,7 +61,7 @@ class SameEntity:
     right: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchNode:
     """Keep rows where a variable that is bound already was found and fulfils inline matches."""
 
@@ -69,14 +70,14 @@ class MatchNode:
     matches: tuple[lg.Match, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Select:
     """Keep rows for which a condition is definitely true."""
 
     condition: lg.Condition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AntiJoin:
     """Drop rows for which the inner pipeline finds something."""
 
@@ -84,7 +85,7 @@ class AntiJoin:
     inner: tuple[Operator, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OuterJoin:
     """Extend rows by what the inner pipeline finds; rows without a match get nulls."""
 

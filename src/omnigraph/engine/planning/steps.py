@@ -6,17 +6,18 @@ step is shown to people, in `explain` and in the fixtures of the rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.planning.render import condition_text, expression_text
+from omnigraph.model.frozen import frozen
 
 _ARROWS = {HopDirection.OUT: ("-", "->"), HopDirection.IN: ("<-", "-"), HopDirection.BOTH: ("<-", "->")}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hop:
     """An edge type followed in a direction, a number of times."""
 
@@ -39,7 +40,7 @@ class Hop:
         return f"{left}{self.edge}{bounds}{right}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """The rows a block is evaluated for: one empty row, or the outer rows."""
 
@@ -47,7 +48,7 @@ class Start:
         return "Start"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranked:
     """Where the place of a row in a ranking is written, and how many places there are."""
 
@@ -64,7 +65,7 @@ class Ranked:
         return f"{best}by {expression_text(self.ranking)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scan:
     """Every node of some types for which the conditions hold, crossed with the rows so far."""
 
@@ -80,7 +81,7 @@ class Scan:
         return f"Scan {self.variable}: {' | '.join(self.types)}{_where(self.conditions)}{ranked}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lookup:
     """The node with a key, crossed with the rows so far."""
 
@@ -95,7 +96,7 @@ class Lookup:
         return f"Lookup {self.variable}: {self.type} by {key}{_where(self.conditions)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expand:
     """From each row to the nodes that a hop leads to."""
 
@@ -111,7 +112,7 @@ class Expand:
         return f"Expand {self.source} {self.hop} {self.target}: {self.hop.target_type}{edge}{_where(self.conditions)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reach:
     """From all rows together to the nodes that a hop leads to, each once; everything else about the rows is forgotten."""
 
@@ -128,7 +129,7 @@ class Reach:
         return f"Reach {self.source} {self.hop} {self.target}: {self.hop.target_type}, each once{walks}{_where(self.conditions)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Close:
     """Keep rows where a hop leads from one bound node to another; with an edge variable, a row per such edge."""
 
@@ -142,7 +143,7 @@ class Close:
         return f"Close {self.source} {self.hop} {self.target}{edge}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """Keep rows for which a condition holds."""
 
@@ -152,7 +153,7 @@ class Filter:
         return f"Filter {condition_text(self.condition)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exists:
     """Keep rows whose node has an edge, or has none."""
 
@@ -164,7 +165,7 @@ class Exists:
         return f"{'No edge' if self.negated else 'Some edge'} {self.source} {self.hop}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anti:
     """Drop rows for which the inner steps find something."""
 
@@ -176,7 +177,7 @@ class Anti:
         return f"Without ({', '.join(self.outer)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Optional:
     """Extend rows by what the inner steps find; rows without a match get nothing."""
 
@@ -189,7 +190,7 @@ class Optional:
         return f"Optional ({', '.join(self.introduces)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Walk:
     """One hop of counted walks, with what must hold for the node it leads to."""
 
@@ -198,7 +199,7 @@ class Walk:
     conditions: tuple[lg.Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountWalks:
     """Multiply the weight of each row by the number of walks from its node; nobody asks where they lead."""
 
@@ -209,7 +210,7 @@ class CountWalks:
         return f"Count walks {self.source} {' '.join(f'{w.hop} {w.target}{_where(w.conditions)}' for w in self.walks)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merge:
     """Forget variables that nobody asks for, and make equal rows one row with a weight."""
 
@@ -219,7 +220,7 @@ class Merge:
         return f"Merge equal rows of ({', '.join(self.keep)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeScan:
     """Every edge of a type, with its ends."""
 
@@ -236,7 +237,7 @@ class EdgeScan:
 Step = Start | Scan | Lookup | Expand | Reach | Close | Filter | Exists | Anti | Optional | CountWalks | Merge | EdgeScan
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tail:
     """What becomes of the rows: projections, grouping, order, limits."""
 
@@ -264,7 +265,7 @@ class Tail:
         object.__setattr__(self, "names_columns", any(isinstance(e, lg.Column) for e in expressions))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """Steps and tail, and what each variable stands for."""
 

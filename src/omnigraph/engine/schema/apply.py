@@ -15,7 +15,6 @@ everything the new commit refers to; what older commits hold is given back by `c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from omnigraph.catalog.canonical_json import Json, compact
 from omnigraph.catalog.catalog import Catalog, EntityType
@@ -28,6 +27,7 @@ from omnigraph.engine.snapshot.view import View, Workspace, table_key, table_loc
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged, WouldEmpty
 from omnigraph.language.source import Source
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, short_id
 from omnigraph.model.printable import printable
 from omnigraph.storage.commits.lineage import Commit, OpClass
@@ -42,7 +42,7 @@ ATTEMPTS = 5
 """Times the columns are prepared again because somebody wrote to their table meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaApplied:
     """What came of a new schema."""
 

@@ -9,7 +9,7 @@ is new; and about the table as it is going to be, after columns were renamed and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -20,10 +20,11 @@ from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules import cardinality, unique, values
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.table import Table
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Promises:
     """What is new about one type, as a type of its own."""
 

@@ -12,7 +12,7 @@ they were until `cleanup` takes them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,7 @@ from omnigraph.catalog.migration.steps import AddProperty, DropMode, DropPropert
 from omnigraph.engine.schema.indexes import declared_indexes
 from omnigraph.errors import UsageError
 from omnigraph.model.conversions import Misfit, convert
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.lance_format.filters import is_null
 from omnigraph.storage.rewriting.columns import add_computed_columns, add_nullable_columns, drop_columns, rename_columns
 from omnigraph.storage.rewriting.derived import then
@@ -35,7 +36,7 @@ _BEING_FILLED = "being filled"
 """What a column is called while the one that takes its place is made. No property can be called that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reshaping:
     """What a plan says about the columns of one type, beyond what its two states show."""
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -29,6 +28,7 @@ import pyarrow.compute as pc
 import Stemmer
 
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.model.frozen import frozen
 
 ANALYSIS: Final = f"1, PyStemmer {Stemmer.version()}, Unicode {unicodedata.unidata_version}"
 """What decides which terms a text has: this module, the stemmer and the letters. Saved terms of another one are not used."""
@@ -180,7 +180,7 @@ _FOLDED = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Analysed:
     """The terms of some texts: `tokens[starts[i]:starts[i + 1]]` are those of text i, as places in `terms`."""
 

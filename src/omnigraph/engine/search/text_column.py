@@ -32,6 +32,7 @@ from omnigraph.engine.search.postings import Rows, Segment
 from omnigraph.engine.snapshot.memory import Key, Memory
 from omnigraph.engine.snapshot.saved import Saved
 from omnigraph.engine.snapshot.stored import Stored
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.rewriting.indexes import IndexKind
 from omnigraph.storage.tables.rows import Fragment, column_identity, offsets, read_fragments
 from omnigraph.storage.tables.search import Words, full_text
@@ -52,7 +53,7 @@ _BYTES_PER_LETTER = 4
 """Memory that the terms of a text take, per byte of it, about."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """What is looked for: distinct terms, and the words they are the stems of."""
 
@@ -65,7 +66,7 @@ class Query:
         return cls(tuple(dict.fromkeys(terms(text))), tuple(dict.fromkeys(words(text))))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Held:
     """A fragment as a segment has it."""
 
@@ -202,7 +203,7 @@ def _summed(found: Sequence[tuple[Numbers, Array]], rows: int) -> tuple[Numbers,
     return marked, total[marked]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Statistics:
     texts: int
     average: float

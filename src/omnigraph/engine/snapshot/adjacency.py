@@ -16,13 +16,13 @@ Nodes numbered after the adjacency was built have no place in `starts`, and no e
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Numbers, each_once
+from omnigraph.model.frozen import frozen
 
 _LOW = np.int64(0xFFFF_FFFF)
 _SHIFT = np.int64(32)
@@ -38,7 +38,7 @@ _MARKS = 4 << 20
 """Bytes of marks at a time: they should stay in the cache of the processor."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Adjacency:
     """Neighbours by node, in one direction."""
 
@@ -154,7 +154,7 @@ class Adjacency:
         return distinct(self.neighbours_of(sources)[0])
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class EdgeLists:
     """Edges by node, in one direction: positions of edge rows, and the node at the other end of each."""
 

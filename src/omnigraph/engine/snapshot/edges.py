@@ -8,7 +8,6 @@ give the same neighbours, in the same order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import RLock
 
 import numpy as np
@@ -24,6 +23,7 @@ from omnigraph.engine.snapshot.memory import Memory
 from omnigraph.engine.snapshot.nodes import Nodes
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array
 from omnigraph.engine.snapshot.stored import Stored
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.tables.rows import Fragment, read_fragments
 
@@ -37,7 +37,7 @@ INDEXED_EDGE = 1_000
 """In the time the index takes to find an edge, this many edges are read through: many nodes are better found by reading."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Ends:
     """Numbers of both ends of every edge, by row."""
 

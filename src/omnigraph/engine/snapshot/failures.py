@@ -17,7 +17,7 @@ import os
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from omnigraph.errors import GraphError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import one_line
 
 _log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ MOST: Final = 50
 """Failures that are kept: the latest."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """Work in the background that failed, and has not succeeded since."""
 

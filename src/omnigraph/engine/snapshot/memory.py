@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, size
 
 T = TypeVar("T")
 Key = tuple[Hashable, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryUse:
     """How the memory is used."""
 

@@ -9,7 +9,6 @@ hundred of them do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import RLock
 
 import numpy as np
@@ -22,6 +21,7 @@ from omnigraph.engine.arrays.numbering import NOBODY, Mark, Numbering, Numbers, 
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, arrays_to_texts, deleted_to_array, texts_to_arrays
 from omnigraph.engine.snapshot.stored import Stored, fetch_cost
 from omnigraph.model.arrow import arrow_type
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.rows import Fragment, read_fragments
 
 _LOOKUPS = 1_000
@@ -31,7 +31,7 @@ _WORN = 4
 """A numbering in which fewer than one id in so many is alive is not taken over: it would only ever grow."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Rows:
     """Which number stands in which row."""
 

@@ -27,13 +27,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -46,6 +44,7 @@ from omnigraph.engine.arrays.column import Array
 from omnigraph.engine.arrays.numbering import Mark, Numbers
 from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.sealed_file import Damaged, Gone, Sealed, decoded, sealed, written
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.tables.rows import Fragment
@@ -92,7 +91,7 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(fragment.rows for fragment in self.fragments)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SavedUse:
     """How saved state was used since the graph was opened."""
 
@@ -373,7 +372,9 @@ class Saved:
                 if entry.name.endswith(_ENDING) or entry.name.startswith(_UNFINISHED) or entry.name.isdigit():
                     with suppress(OSError):  # another process was faster, or the next one will be
                         if entry.is_dir(follow_symlinks=False):
-                            shutil.rmtree(entry.path)
+                            from shutil import rmtree  # only what an older OmniGraph saved needs it
+
+                            rmtree(entry.path)
                         else:
                             os.unlink(entry.path)
 

@@ -36,6 +36,7 @@ from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.fill import looked_at
 from omnigraph.errors import HistoryReclaimed, ReadSetChanged, UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.tables.changes import WrittenRows
 from omnigraph.storage.tables.rows import fragments, images, scan_images, scan_without
@@ -68,7 +69,7 @@ def require_embedder(embedder: object | None) -> Embedder:
     return embedder
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbeddedProperty:
     """What was done for one property."""
 
@@ -86,7 +87,7 @@ class EmbeddedProperty:
         return one_line(f"{self.type}.{self.property}: {at}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Embedded:
     """What was done."""
 
@@ -106,7 +107,7 @@ class Embedded:
         return sum(p.entities for p in self.properties)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Part:
     """Some rows of a type to look at: fragments of its table, or ids."""
 
@@ -121,7 +122,7 @@ class Part:
     """All texts, whether they have a vector or not."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class PartDone:
     """What came of a part."""
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock, Thread
 from typing import Final
 
@@ -29,6 +29,7 @@ from omnigraph.engine.schema.indexes import declared_indexes
 from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.errors import GraphError, ReadSetChanged
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.plan import PublishPlan, Replacement
@@ -52,7 +53,7 @@ ATTEMPTS: Final = 5
 """Times a table is prepared again because somebody wrote to it meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeOutcome:
     """What became of one table."""
 
@@ -77,7 +78,7 @@ class TypeOutcome:
         return one_line(f"{self.type}, {counted(self.rows, 'row')}: {state}{at}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Optimized:
     """What was done."""
 

@@ -8,7 +8,7 @@ Whoever wants to change something (a mutation, a load, a merge) says it in this 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.arrays.chunked import NO_IDS, whole
 from omnigraph.engine.snapshot.view import table_key
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.changes import Marks, WrittenRows
 
 
@@ -29,7 +30,7 @@ class PlaceList(Protocol):
     def __getitem__(self, row: int, /) -> tuple[str | None, int | None]: ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Delta:
     """What happens to one type."""
 

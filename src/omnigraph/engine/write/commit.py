@@ -9,7 +9,6 @@ So two writers can never break a constraint together that neither breaks alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from omnigraph.engine.snapshot.committed import existing
 from omnigraph.engine.snapshot.view import View, Workspace
@@ -18,6 +17,7 @@ from omnigraph.engine.write.recheck import recheck
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
@@ -25,7 +25,7 @@ from omnigraph.storage.graph_store import Snapshot
 from omnigraph.storage.tables.changes import Append, ArrowIds, Change, Delete, Overwrite, Upsert
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Intent:
     """What is to be written on a commit besides its changes."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import by_actor, counted, one_line, short_id
 from omnigraph.storage.commits.lineage import Commit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Receipt:
     """What a mutation did."""
 

@@ -12,7 +12,7 @@ rows decide. Nothing is found nearly always, and then asking again costs what th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.rows import read_fragments
 
 
@@ -52,7 +53,7 @@ def _may_be_wrong(delta: Delta, changes: ChangeSet, before: View, now: View) -> 
     return any(went) and any(endpoints.check_new_edges(delta, changes, now))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Since:
     """What happened to a table."""
 

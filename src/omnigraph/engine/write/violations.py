@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.errors import BlobUnavailable, KeyConflict, ValidationError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
 SHOWN = 20
@@ -16,7 +17,7 @@ BLOB_SOURCE = "blob_source"
 """The rule that what a URI for a Blob names can be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Violation:
     """One row that breaks one rule."""
 

@@ -5,11 +5,12 @@ Spans and raw spellings take no part in comparison. Names of variables are kept 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from omnigraph.language.pg.tree import Name
 from omnigraph.language.source import NOWHERE, Span
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 ANONYMOUS = "_"
@@ -18,33 +19,33 @@ ANONYMOUS = "_"
 # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class String:
     value: str
     raw: str = field(default="", compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Integer:
     value: int
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Float:
     value: float
     raw: str = field(default="", compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bool:
     value: bool
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Date:
     """`date("…")`; the text is looked at when the query runs."""
 
@@ -52,7 +53,7 @@ class Date:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DateTime:
     """`datetime("…")`; the text is looked at when the query runs."""
 
@@ -60,7 +61,7 @@ class DateTime:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class List:
     items: tuple[Literal, ...]
     span: Span = field(default=NOWHERE, compare=False)
@@ -69,7 +70,7 @@ class List:
 Literal = String | Integer | Float | Bool | Date | DateTime | List
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """`$name`: a bound node or edge, or a parameter."""
 
@@ -77,7 +78,7 @@ class Variable:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """`$variable.property`."""
 
@@ -86,7 +87,7 @@ class Access:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alias:
     """A bare name: refers to `… as name` of the return block."""
 
@@ -111,7 +112,7 @@ RANKINGS = frozenset({Function.NEAREST, Function.BM25, Function.RRF})
 """Functions that order entities by relevance."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     function: Function
     arguments: tuple[Expression, ...] = ()
@@ -126,7 +127,7 @@ class AggregateFunction(Enum):
     MAX = "max"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregate:
     function: AggregateFunction
     argument: Expression
@@ -151,7 +152,7 @@ class Operator(Enum):
     EQ = "="
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     left: Expression
     operator: Operator
@@ -159,7 +160,7 @@ class Comparison:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsNull:
     """`x is null`, `x is not null`."""
 
@@ -168,7 +169,7 @@ class IsNull:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Among:
     """`x in [a, b]`, `x in $list`."""
 
@@ -177,7 +178,7 @@ class Among:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextTest:
     """`search(…)`, `fuzzy(…)` or `match_text(…)` standing alone."""
 
@@ -185,13 +186,13 @@ class TextTest:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class And:
     parts: tuple[Condition, ...]
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Or:
     parts: tuple[Condition, ...]
     span: Span = field(default=NOWHERE, compare=False)
@@ -203,7 +204,7 @@ Condition = Comparison | IsNull | Among | TextTest | And | Or
 # ── clauses ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assignment:
     """`property: value`, in an inline match or a mutation."""
 
@@ -212,7 +213,7 @@ class Assignment:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """`$v: Type { property: value, … }`."""
 
@@ -222,7 +223,7 @@ class Binding:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hops:
     """`{min,max}`; the maximum is missing when written `{min,}`."""
 
@@ -231,7 +232,7 @@ class Hops:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traversal:
     """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with hop bounds before the target."""
 
@@ -244,13 +245,13 @@ class Traversal:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     condition: Condition
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Clauses between braces."""
 
@@ -259,7 +260,7 @@ class Block:
     closing: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Negation:
     """`not { … }`."""
 
@@ -267,7 +268,7 @@ class Negation:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Optional:
     """`optional { … }`."""
 
@@ -281,7 +282,7 @@ Clause = Negation | Optional | Binding | Traversal | Filter
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Projection:
     expression: Expression
     alias: Name | None = None
@@ -293,7 +294,7 @@ class Direction(Enum):
     DESC = "desc"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ordering:
     expression: Expression
     direction: Direction | None = None
@@ -301,7 +302,7 @@ class Ordering:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Where a `return { … }` or `order { … }` block stands."""
 
@@ -310,7 +311,7 @@ class Part:
     closing: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     match: Block
     projections: tuple[Projection, ...]
@@ -325,7 +326,7 @@ class Read:
     offset_span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Predicate:
     """`where property <op> value`."""
 
@@ -335,14 +336,14 @@ class Predicate:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Insert:
     type: Name
     assignments: tuple[Assignment, ...]
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     type: Name
     assignments: tuple[Assignment, ...]
@@ -350,7 +351,7 @@ class Update:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     type: Name
     where: Predicate
@@ -360,12 +361,12 @@ class Delete:
 Statement = Insert | Update | Delete
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mutation:
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     name: str
     type: PropertyType
@@ -377,14 +378,14 @@ class QueryAnnotationKind(Enum):
     INSTRUCTION = "instruction"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryAnnotation:
     kind: QueryAnnotationKind
     text: String
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     name: Name
     parameters: tuple[Parameter, ...]
@@ -399,7 +400,7 @@ class Query:
         return isinstance(self.body, Read)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryFile:
     """A whole `.gq` text. Two queries may share a name; asking by name gives the first."""
 

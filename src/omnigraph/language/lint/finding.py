@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from omnigraph.language.gq.tree import Query
+from omnigraph.model.frozen import frozen
 
 
 class Severity(Enum):
@@ -20,7 +20,7 @@ class Severity(Enum):
         return ("error", "warning", "info").index(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One piece of advice."""
 
@@ -57,7 +57,7 @@ class SchemaFacts(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LintedQuery:
     """A query and whether it passed the type checker."""
 

@@ -6,14 +6,15 @@ here is checked or expanded; `omnigraph.catalog` does that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from omnigraph.language.source import NOWHERE, Span
+from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     """A name and where it stands."""
 
@@ -33,7 +34,7 @@ class LiteralKind(Enum):
     """A bare identifier where a literal could stand; its value is its text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Literal:
     """An annotation or constraint argument. `value` is the decoded string, or the source text of anything else."""
 
@@ -43,7 +44,7 @@ class Literal:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """`lo..hi`, `lo..` or `..hi`. An int when written without a fraction."""
 
@@ -53,7 +54,7 @@ class Range:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Annotation:
     """`@name`, `@name(value)` or `@name(value, key=literal)`."""
 
@@ -63,7 +64,7 @@ class Annotation:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Property:
     """`name: Type @annotation…`."""
 
@@ -87,7 +88,7 @@ class ConstraintKind(Enum):
 ConstraintArgument = Range | Literal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constraint:
     """A body constraint: `@key(a, b)`, `@range(p, 0..1)` and the like."""
 
@@ -99,7 +100,7 @@ class Constraint:
 Member = Property | Constraint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cardinality:
     """`@card(min..max)`; no maximum when open."""
 
@@ -108,7 +109,7 @@ class Cardinality:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Body:
     """What stands between braces, and where the braces are."""
 
@@ -125,14 +126,14 @@ class Body:
         return tuple(m for m in self.members if isinstance(m, Constraint))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interface:
     name: Name
     body: Body
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     name: Name
     annotations: tuple[Annotation, ...]
@@ -141,7 +142,7 @@ class Node:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     name: Name
     source: Name
@@ -156,7 +157,7 @@ class Edge:
 Declaration = Interface | Node | Edge
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Schema:
     """A whole `.pg` text."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphChange, Lookup
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.reclaiming.reclaim import ReclaimReport
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Cleanup(GraphChange["ReclaimReport"]):
     """The space of old commits is given back; with `dry_run` it is only said what would go."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphChange, Lookup
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.commits.refs import Ref
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class CreateBranch(GraphChange["Ref"]):
     """A new branch, from another one, a commit or a tag."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access
 from omnigraph.service.operation import GraphOperation, Lookup, query_size, read_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.service.caller import Caller
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Explain(GraphOperation["Explanation"]):
     """How a read is answered; with `analyze` it is run."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.service.caller import Caller
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Export(GraphOperation["Exported"]):
     """A graph, or some of its types, as JSON lines."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import Lookup, Operation
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.commits.lineage import Commit
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Init(Operation["Commit"]):
     """A new graph with its first commit. A place that holds one is refused."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.commits.lineage import Commit
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ListCommits(GraphOperation["list[Commit]"]):
     """The commits of a branch, newest first."""
 

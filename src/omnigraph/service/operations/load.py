@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import SMALL, GraphCommit, Lookup
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.service.caller import Caller
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SparkSettings:
     """Where Spark runs, and its own settings."""
 
@@ -36,7 +37,7 @@ class SparkSettings:
         return started_on(self.master, self.conf)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Load(GraphCommit["LoadResult"]):
     """Files, frames or records are loaded into a branch as one commit, or all that is wrong with them is raised."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphCommit, Lookup
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.service.caller import Caller
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Merge(GraphCommit["Merged"]):
     """A branch is merged into another; with `dry_run` it is only said what that would do."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.service.caller import Caller
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ShownSchema:
     """A schema as text and as what it means, and the commit that has it."""
 
@@ -23,7 +23,7 @@ class ShownSchema:
     commit: str
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ShowSchema(GraphOperation[ShownSchema]):
     """The schema of a branch, or of the graph as a commit or tag has it."""
 

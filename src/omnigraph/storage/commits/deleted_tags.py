@@ -7,10 +7,10 @@ that is still there, which is told apart by what it holds, the tag itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.errors import DamagedRecord
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import ago, one_line, short_id
 from omnigraph.storage.commits.name_rules import name_in, tag_path
 from omnigraph.storage.commits.refs import Tag
@@ -20,7 +20,7 @@ from omnigraph.storage.files.records import decoded, encoded, readable
 FOLDER: Final = "__deleted_tags"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeletedTag:
     """A tag as it was, who deleted it, and when in microseconds since the epoch (0: the record of it is damaged)."""
 

@@ -38,6 +38,7 @@ from threading import Event, Thread
 from typing import Final
 
 from omnigraph.errors import DamagedRecord, GraphError, NotFound
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.refs import Ref
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import decoded, encoded
@@ -53,7 +54,7 @@ RENEWED: Final = GRACE / 6
 """How often a lease is renewed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lease:
     """What somebody is doing. Times in seconds since the epoch."""
 

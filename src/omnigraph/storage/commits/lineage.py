@@ -16,11 +16,12 @@ same.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from heapq import heapify, heappop, heappush
 from typing import NoReturn
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import ago, by_actor, iso, one_line, short_id
 from omnigraph.model.text_tables import html_table, text_table
 from omnigraph.storage.files.checksums import StoredFile
@@ -38,7 +39,7 @@ class OpClass(Enum):
     MAINTENANCE = "maintenance"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableChange:
     """What a commit did to one table. No `before`: it was created; no `after`: it is gone."""
 
@@ -53,7 +54,7 @@ class TableChange:
     """Files it added, as they were written; none where nobody took their checksums."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Logical:
     """Where a commit stands among logical ones, which are those that people see: see `logical`."""
 
@@ -66,7 +67,7 @@ class Logical:
     merged_parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commit:
     """One publication of the whole graph."""
 
@@ -282,7 +283,7 @@ def merge_bases(first: str, second: str, parents_of: ParentsOf) -> tuple[str, ..
     return tuple(sorted((name for name in found if not marks[name] & below), reverse=True))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Youngest:
     """A commit in a queue that gives the youngest first."""
 

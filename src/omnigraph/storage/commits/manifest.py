@@ -31,7 +31,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Lock
 from typing import Final
 
@@ -44,6 +44,7 @@ from lance.dataset import Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import ConflictError, DamagedRecord, NotFound, StorageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.lineage import Commit, Logical
@@ -82,7 +83,7 @@ COARSEST_CLOCK_NS = 5_000_000_000
 """No disk tells the time of a change less exactly than this: FAT has two seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reservation:
     """Somebody has the branch to itself for a moment: see `reservations`."""
 
@@ -90,7 +91,7 @@ class Reservation:
     beat: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     """Where a branch is."""
 
@@ -106,7 +107,7 @@ class Head:
     """What the newest commit says of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaDocument:
     """A schema as it is kept with the graph: opaque to storage."""
 
@@ -115,7 +116,7 @@ class SchemaDocument:
     ir: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """Every table after a commit."""
 
@@ -123,7 +124,7 @@ class Checkpoint:
     tables: tuple[TableState, ...]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ManifestState:
     """What a manifest says, read from its tail."""
 

@@ -15,14 +15,15 @@ top of what is there now, without writing rows again, and asks `revalidate` abou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import SchemaDocument
 from omnigraph.storage.tables.changes import Applied, Change, Delete, TableState, Upsert
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannedChange:
     """A change of one table."""
 
@@ -30,7 +31,7 @@ class PlannedChange:
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replacement:
     """A new version of a table that was prepared on a particular pin: compaction, indexing, a column added or dropped.
 
@@ -43,7 +44,7 @@ class Replacement:
     applied: Applied
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublishPlan:
     """A commit to be."""
 

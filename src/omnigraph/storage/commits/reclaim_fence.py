@@ -30,10 +30,10 @@ and leases are a courtesy on top of that, so that those who are slow and alive a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.errors import AlreadyExists, GraphError, NotFound, StalledWrite
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.dataset_folders import INDICES
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import translated
@@ -46,7 +46,7 @@ from omnigraph.storage.tables.table import Tables
 FOLDER: Final = "__doomed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doomed:
     """Files that go, by the table they belong to."""
 

@@ -36,10 +36,11 @@ follows the number of branches and tags, not the length of the history.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from omnigraph.errors import AlreadyExists, NotFound, StorageError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.refs import Ref
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.place import Place
@@ -59,7 +60,7 @@ Run = tuple[int, int]
 """Numbers from the first to the second, both included."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reclaimed:
     """Commits that cannot be opened any more, and manifests that are deleted or about to be."""
 
@@ -109,7 +110,7 @@ class Overtaken(Exception):
     """Another reclaim has put a newer record. Never leaves the storage layer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ledger:
     """The newest record as somebody has read it."""
 

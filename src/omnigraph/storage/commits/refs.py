@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import ago, one_line, short_id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ref:
     """A branch: its name, the incarnation that holds its manifest, and where it came from.
 
@@ -43,7 +44,7 @@ class Ref:
             current = current.origin
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tag:
     """A name for a commit. What it names is never reclaimed."""
 

@@ -30,6 +30,7 @@ from threading import Condition, Event, Thread, get_ident
 from typing import Final
 
 from omnigraph.errors import GraphError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, Reservation
 from omnigraph.storage.commits.turns import Turns
 from omnigraph.storage.files.lance_errors import LostRace
@@ -61,7 +62,7 @@ _TOKEN: Final = secrets.token_hex(8)
 """What tells this process from others, together with its number: one that was forked has the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Loss:
     count: int
     at: float

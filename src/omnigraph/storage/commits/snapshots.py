@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.changes import TableState
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewTable:
     """A table to be created with the graph or a schema."""
 
@@ -19,7 +19,7 @@ class NewTable:
     schema: pa.Schema
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Snapshot:
     """The whole graph at one commit."""
 

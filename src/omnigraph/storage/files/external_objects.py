@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.environment import options_from
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Where(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """What is known of an object before it is read."""
 

@@ -19,10 +19,11 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Final
 
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.model.frozen import frozen
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -43,7 +44,7 @@ _ELSEWHERE: Final = {
 """Folders beside which not every file is data."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputFile:
     """A file and its size."""
 

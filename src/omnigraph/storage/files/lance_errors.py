@@ -8,12 +8,12 @@ knows.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 from lance.commit import CommitConflictError
-from obstore.exceptions import BaseError
 
 from omnigraph.errors import GraphError, NotFound, StorageError
 
@@ -42,12 +42,20 @@ def translated(doing: str) -> Iterator[None]:
         raise
     except KeyError as error:  # a column that every table of this kind has
         raise _damaged(doing, str(error.args[0])) from error
-    except (OSError, ValueError, RuntimeError, pa.ArrowException, BaseError) as error:
+    except (OSError, ValueError, RuntimeError, pa.ArrowException) as error:
         raise in_our_words(doing, error) from error
     except BaseException as error:
+        if isinstance(error, Exception) and _of_the_object_store(error):
+            raise in_our_words(doing, error) from error
         if type(error).__name__ != "PanicException":
             raise
         raise _damaged(doing, str(error)) from error
+
+
+def _of_the_object_store(error: Exception) -> bool:
+    """Did `obstore` raise it? Nothing it raises comes from a process that has not imported it."""
+    known = sys.modules.get("obstore.exceptions")
+    return known is not None and isinstance(error, known.BaseError)
 
 
 def _damaged(doing: str, what: str) -> GraphError:

@@ -20,13 +20,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import AlreadyExists, NotFound, StorageError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files import containment as inside
 from omnigraph.storage.files.dataset_folders import DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS
 from omnigraph.storage.files.effects import Call, Effects
@@ -54,7 +55,7 @@ class Durability(Enum):
     """It survives a crash of the process; a power failure may lose the last seconds. For bulk work."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredObject:
     """A file below a place."""
 
@@ -66,7 +67,7 @@ class StoredObject:
     """What an object store calls this version of it."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Place:
     """A root under which everything of a graph lives. Paths are relative to it, with `/`."""
 
@@ -190,8 +191,6 @@ class Place:
 
     def named(self, folder: str, begins: str) -> str | None:
         """The name of an object of a folder that begins with a text, if there is one. Looks at names only."""
-        import obstore
-
         with translated(f"list {folder}"):
             if self.is_local:
                 self.require_inside(folder)
@@ -199,6 +198,8 @@ class Place:
                     found = (entry.name for entry in entries if entry.name.startswith(begins))
                     return next((name for name in found if not self.is_staged(name)), None)
                 return None
+            import obstore
+
             for chunk in obstore.list(self._store(), prefix=folder, offset=f"{folder}/{begins}"):
                 for meta in chunk:
                     name = meta["path"].rpartition("/")[2]
@@ -214,8 +215,6 @@ class Place:
 
     def _read(self, path: str) -> tuple[bytes, str | None]:
         """The bytes of an object, and what an object store calls this version of it."""
-        import obstore
-
         if self.is_local:
             with translated(f"read {path}"):
                 try:
@@ -223,6 +222,8 @@ class Place:
                 except (FileNotFoundError, NotADirectoryError):
                     where = self.child(path) if Path(self.uri).is_dir() else self.uri
                     raise NotFound(f"{where} does not exist") from None
+        import obstore
+
         with translated(f"read {path}"):
             try:
                 found = obstore.get(self._store(), path)

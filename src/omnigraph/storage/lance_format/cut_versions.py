@@ -15,11 +15,11 @@ from __future__ import annotations
 import secrets
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from omnigraph.errors import StorageError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.dataset_folders import DELETIONS
 from omnigraph.storage.lance_format.file_names import DETACHED
 from omnigraph.storage.lance_format.protobuf import data, fields, number
@@ -53,7 +53,7 @@ _ONE_RUN: Final = struct.Struct("<IBHHHHH")
 """Cookie, which containers are runs, key and size of the container, number of runs, first number and further ones."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Marks:
     """Rows at the end of a fragment that are marked as deleted."""
 

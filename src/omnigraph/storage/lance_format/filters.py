@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 
 Value: TypeAlias = str | bool | int | float | pa.Scalar
 """A value of a column. Days and moments are given as Arrow's scalars."""
@@ -45,7 +45,7 @@ class Comparison(Enum):
     AT_LEAST = ">="
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """A condition. Made by the functions below, never from text of somebody else's."""
 

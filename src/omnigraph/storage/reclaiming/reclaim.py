@@ -44,7 +44,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
@@ -52,6 +52,7 @@ from typing import Final
 from lance.dataset import Session
 
 from omnigraph.errors import CleanupUnderWay, DamagedRecord, GraphError, NotFound, StorageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, size
 from omnigraph.storage.commits import deleted_tags
 from omnigraph.storage.commits import leases as leases_
@@ -96,7 +97,7 @@ PAUSE: Final = 0.2
 _SWEPT: Final = frozenset({DATA, DELETIONS, INDICES, TRANSACTIONS, VERSIONS})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Swept:
     """What a reclaim did below one folder: a table, a manifest."""
 
@@ -114,7 +115,7 @@ class Swept:
         return one_line(f"Swept {self.path}: {removed}, {kept}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReclaimReport:
     """What a reclaim did, or would do."""
 
@@ -170,7 +171,7 @@ def _kept(commits: int) -> str:
     return "the one commit that is kept" if commits == 1 else f"one of the {counted(commits, 'commit')} that are kept"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Marks:
     """What stays, and what goes with it."""
 
@@ -199,7 +200,7 @@ class _Marks:
         return _Marks(self.commits | later.commits, self.reclaimed - later.commits, pins, self.leaving & later.leaving, logical)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Sweep:
     """The files of one folder that go."""
 
@@ -223,7 +224,7 @@ class _Sweep:
         return Swept(self.path, len(self.remove), removed, len(self.keep), kept, not self.keep)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Plan:
     """Everything that goes."""
 
@@ -396,7 +397,7 @@ def _going(lineage: Lineage, commits: frozenset[Position], gone: Reclaimed) -> f
     return frozenset(p for p in lineage.positions() - commits if not gone.holds(*p))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Old:
     """What may go if nothing needs it."""
 

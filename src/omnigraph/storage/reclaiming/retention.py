@@ -32,11 +32,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate, islice
 
 from omnigraph.errors import GraphError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.leases import leases
 from omnigraph.storage.commits.lineage import Commit, merge_base
 from omnigraph.storage.commits.manifest import Manifest
@@ -48,7 +48,7 @@ from omnigraph.storage.tables.changes import TableState
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """How much history stays."""
 
@@ -71,7 +71,7 @@ class Policy:
         return microseconds(now - max(self.grace, self.older_than or timedelta(0)))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class History:
     """What one manifest says: its newest tables, and its own commits by number."""
 
@@ -92,7 +92,7 @@ class History:
         return dict(zip(numbers, accumulate((self.commits[n].created_at for n in numbers), max), strict=True))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Lineage:
     """Every branch, every tag, and what their manifests say."""
 

@@ -25,13 +25,14 @@ store) are counted, not blamed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 
 from lance.dataset import Session
 
 from omnigraph.errors import DamagedRecord, GraphError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.commits import deleted_tags
 from omnigraph.storage.commits.leases import leases
@@ -75,7 +76,7 @@ class ProblemKind(Enum):
     BROKEN_PROMISE = "entity breaks what the schema promises"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One thing that is wrong, and where."""
 
@@ -90,7 +91,7 @@ class Problem:
         return one_line(f"Problem: {self.kind.value}, {self.path} ({self.branch}): {self.message}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VerifyReport:
     """What was looked at, and what is wrong with it."""
 
@@ -119,7 +120,7 @@ class VerifyReport:
         return f"{', '.join(counted(number, name) for name, number in named)} and {counted(self.files, 'file')}"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Inspected:
     """What verify goes through."""
 

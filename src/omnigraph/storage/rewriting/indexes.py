@@ -25,7 +25,7 @@ reported as an index that covers no fragment, and is not an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from itertools import accumulate, groupby
 from typing import Final
@@ -36,6 +36,7 @@ from lance import LanceOperation as Op
 from lance.dataset import Index
 
 from omnigraph.errors import StorageError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.rewriting.derived import outcome, own
@@ -73,7 +74,7 @@ class IndexKind(Enum):
         return self in (IndexKind.IVF_FLAT, IndexKind.IVF_PQ)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexSpec:
     """An index that is wanted. Other options under the same name do not change segments that exist: give it a new name."""
 
@@ -103,7 +104,7 @@ def scalar_indexes(table: Table) -> tuple[IndexSpec, ...]:
     return tuple(IndexSpec(index.name, index.column, kind) for index, kind in found if kind is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Segment:
     described: Index
     fragments: frozenset[int]
@@ -111,7 +112,7 @@ class _Segment:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Work:
     """One segment to build: for these fragments, in place of these segments."""
 
@@ -225,7 +226,7 @@ def _dead(segments: Sequence[_Segment], name: str, built: Iterable[Index]) -> li
     return dead[1:] if alone else dead
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Task:
     """A segment for another process to build."""
 

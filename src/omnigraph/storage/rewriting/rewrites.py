@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
@@ -42,6 +41,7 @@ from lance.fragment import LanceFragment
 from lance.optimize import Compaction, CompactionTask
 
 from omnigraph.errors import NotFound
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.checksums import StoredFile
 from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.files.effects import Call
@@ -69,7 +69,7 @@ DELETED_SHARE: Final = 0.1
 """Compaction rewrites a fragment of which at least this share is deleted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FragmentSize:
     """A fragment, as far as it matters to what is rewritten."""
 
@@ -78,7 +78,7 @@ class FragmentSize:
     deleted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewritten:
     """Fragments and the files that are to stand in their place. Nothing refers to those yet."""
 
@@ -186,7 +186,7 @@ def compact(
     return commit_rewrites(before, state, done, specs, absorb_rows=max(ABSORB_ROWS, target_rows), run=run)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Task:
     """Fragments for another process to rewrite."""
 

@@ -13,10 +13,11 @@ without writing its rows again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.checksums import StoredFile
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnstoredRows:
     """Rows that wait for a file."""
 
@@ -33,7 +34,7 @@ class UnstoredRows:
     """The version whose columns they have: a column of the same name may be another one by the time they are stored."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WrittenRows:
     """Rows that no version refers to yet: in data files, or a few that will get one when they are published."""
 
@@ -78,14 +79,14 @@ class ArrowIds(Sequence[str]):
         return self._ids if type is None else self._ids.cast(type)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Append:
     written: WrittenRows
     ids: Sequence[str] = ()
     """Ids that do not exist at the plan's base and must not exist when it is published; empty when they cannot (fresh ULIDs)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Marks:
     """Deletion marks for rows that are about to be replaced, made beforehand for one version of a table and no other."""
 
@@ -97,7 +98,7 @@ class Marks:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upsert:
     written: WrittenRows
     ids: Sequence[str]
@@ -105,12 +106,12 @@ class Upsert:
     """Where the old images are, if somebody has looked; on another version than that they are looked for by their ids."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     ids: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overwrite:
     written: WrittenRows
 
@@ -118,7 +119,7 @@ class Overwrite:
 Change = Append | Upsert | Delete | Overwrite
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexState:
     """An index of a table and how much of it is covered."""
 
@@ -129,7 +130,7 @@ class IndexState:
     """Fragments of the present version that the index covers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableState:
     """A table as a commit sees it."""
 
@@ -146,7 +147,7 @@ class TableState:
         return (self.location, self.pin) == (other.location, other.pin)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Applied:
     """The outcome of a change: the new state, what differs, and the files that must be durable before it may be published."""
 

@@ -13,11 +13,12 @@ in the first pin and not in the second came.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.lance_format.deletions import Positions
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.lance_format.fragments import plain
@@ -26,7 +27,7 @@ from omnigraph.storage.tables.rows import Fragment, deleted, fragments
 from omnigraph.storage.tables.table import LOOKUP_BATCH, Table
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Part:
     """Rows of a fragment."""
 
@@ -39,7 +40,7 @@ class Part:
         return self.fragment.rows if self.offsets is None else len(self.offsets)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Unlike:
     """What of two pins is not in both."""
 

@@ -17,11 +17,12 @@ compare pins: it is what they see whenever they go back in time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 from lance import LanceOperation as Op
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.lance_format.cut_versions import Cut, Marks, cut
 from omnigraph.storage.lance_format.file_names import version_file
@@ -29,7 +30,7 @@ from omnigraph.storage.tables.changes import NO_ROWS, Applied, TableState, Writt
 from omnigraph.storage.tables.table import Table, Tables
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Together:
     """What several writers append to one table, in the order of their commits."""
 

@@ -19,11 +19,12 @@ only to settle a commit that is under way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import lance
 from lance.dataset import Session
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.dataset_folders import DATA, INDICES
 from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.files.place import Place
@@ -31,7 +32,7 @@ from omnigraph.storage.lance_format.file_names import deletion_file, version_fil
 from omnigraph.storage.tables.table import Table
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Needs:
     """What a version rests on, with sizes in bytes where they are recorded. A folder ends with `/` and is needed whole."""
 

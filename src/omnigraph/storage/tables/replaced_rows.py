@@ -11,11 +11,11 @@ the ids itself, as it does for small changes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow.compute as pc
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.changes import Marks
 from omnigraph.storage.tables.rows import fragments
 from omnigraph.storage.tables.work import PinnedTable, Run
@@ -24,7 +24,7 @@ _IDS = 1 << 20
 """New ids that are compared at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Marking:
     """One fragment of a table, and the table whose ids replace it."""
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import lance
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.lance_format.deletions import Positions, read_deletions
 from omnigraph.storage.lance_format.file_names import deletion_file
@@ -40,7 +41,7 @@ SCANNED_IMAGES = 8_192
 """Complete rows that are read at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fragment:
     """Rows that were written together, less those deleted since."""
 

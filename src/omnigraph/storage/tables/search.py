@@ -18,7 +18,7 @@ Both filter first: a filter applied afterwards starves the result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -28,6 +28,7 @@ from lance import LanceDataset
 from lance.fragment import LanceFragment
 from lance.query import FullTextOperator, FullTextQuery, MatchQuery, PhraseQuery
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.lance_format.filters import Filter, text_of
 from omnigraph.storage.tables.table import Table
 
@@ -40,7 +41,7 @@ class Metric(Enum):
     DOT = "dot"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """Rows that contain some of these words, or all of them. `typos`: letters a word may differ by."""
 
@@ -49,7 +50,7 @@ class Words:
     typos: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phrase:
     """Rows that contain these words in this order, with at most `gap` words between. Needs an index with positions."""
 
@@ -57,7 +58,7 @@ class Phrase:
     gap: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Search:
     column: str
     query: Words | Phrase

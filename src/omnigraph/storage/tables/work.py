@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.place import Durability, Place
 from omnigraph.storage.tables.changes import TableState
 from omnigraph.storage.tables.rows import Fragment
@@ -47,7 +47,7 @@ def in_threads(workers: int) -> Run:
     return run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PinnedTable:
     """A table at a pin, as a value that any process can open."""
 

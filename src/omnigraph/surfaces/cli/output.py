@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from omnigraph.model.printable import printable
 from omnigraph.reported import Located
 from omnigraph.surfaces.cli.wording import on_the_command_line
 
-_OURS: Final = f"\x1b{secrets.token_hex(8)}"
+_OURS: Final = f"\x1b{os.urandom(8).hex()}"
 """How a style of ours begins until it is shown. Nothing that is stored can know it."""
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from omnigraph.errors import ScopeError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.service import Caller, GraphRef, Origin, Service
 from omnigraph.surfaces.cli import settings
 from omnigraph.surfaces.cli.quick_start import import_engine
@@ -220,7 +221,7 @@ def caller() -> Caller:
     return Caller(actor(), Origin.CLI)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Connection:
     """What a command has of a graph: its name, and the door that everything it wants done goes through."""
 

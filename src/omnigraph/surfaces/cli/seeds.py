@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.outputs import output_file
 
 BATCH = 64
@@ -37,7 +38,7 @@ class Mode(Enum):
     CLEAN = "clean"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """Where the vector of a type goes, and which properties it stands for."""
 
@@ -45,7 +46,7 @@ class Target:
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spec:
     """What to embed."""
 
@@ -69,7 +70,7 @@ class Spec:
         return cls(dimension, types)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selector:
     """`Type:field=value` or `field=value`."""
 
@@ -101,7 +102,7 @@ class Count:
     cleaned: int = 0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Job:
     """A file to embed."""
 

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from omnigraph.errors import NotFound, ScopeError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.surfaces.cli.output import say
 
 FORMATS: Final = ("table", "kv", "csv", "jsonl", "json", "arrow", "parquet")
@@ -71,7 +72,7 @@ KEYS: Final[Mapping[str, str]] = {
 """Key of `config.yaml` to meaning."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alias:
     """A query with a short name."""
 
@@ -84,7 +85,7 @@ class Alias:
     format: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Settings:
     """Everything that is settled."""
 

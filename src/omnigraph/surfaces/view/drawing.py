@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from omnigraph.model.frozen import frozen
 
 Kind = Literal["schema", "answer", "diff"]
 Status = Literal["added", "changed", "removed", "context"]
@@ -12,7 +13,7 @@ Detail = tuple[tuple[str, ...], ...]
 """Rows of name and value; in a diff of a change, of name, value before and value after."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnNode:
     """A circle or, with `lines`, a card."""
 
@@ -33,7 +34,7 @@ class DrawnNode:
         return data
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnEdge:
     """An arrow."""
 
@@ -52,7 +53,7 @@ class DrawnEdge:
         return data if self.status is None else {**data, "status": self.status}
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Drawing:
     """One picture."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.catalog.catalog import Catalog, EntityType, Property
+from omnigraph.model.frozen import frozen
 from omnigraph.service.results import Change, Diff, Node, Subgraph, shown
 from omnigraph.surfaces.view.drawing import Detail, Drawing, DrawnEdge, DrawnNode, Status
 
@@ -101,7 +101,7 @@ def _text(value: object) -> str:
 # ── diffs ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Side:
     """One of the two states of a diff: its schema, and its nodes by type and id."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.service import GraphRef
 from omnigraph.service.operations.diff import Diff
 from omnigraph.service.operations.read_nodes import ReadNodes
@@ -29,7 +29,7 @@ class Run(Protocol):
     def __call__(self, operation: Operation[R], /) -> R: ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Wanted:
     """What is to be drawn: the schema, unless there is a query or two states to compare."""
 

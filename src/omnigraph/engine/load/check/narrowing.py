@@ -31,13 +31,14 @@ from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules.unique import groups_of
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.changes import Overwrite, WrittenRows
 from omnigraph.storage.tables.work import PinnedTable
 
 _BATCH = 1 << 18
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Staged:
     """Rows of one type that are in data files, and the few that could not be."""
 
@@ -88,7 +89,7 @@ class Staged:
             yield np.flatnonzero(~there), batches[0]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Suspect:
     """Values of some columns of a type that may be wrong."""
 
@@ -295,7 +296,7 @@ class ChosenPlaces(Places):
 # ── the change itself ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StagedDelta(Delta):
     """The change of a type whose rows stay in their files: only ids are read, and only when somebody asks."""
 

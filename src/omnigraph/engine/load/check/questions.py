@@ -22,7 +22,7 @@ of all buckets are the suspects of all data. Who asks is up to the runner: one p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.hashing import all_differ, hashes
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.rows import fragments, scan_images
 from omnigraph.storage.tables.work import PinnedTable
 
@@ -57,7 +58,7 @@ class Form(Enum):
     GONE = "gone"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Values:
     """Values of some columns of a table, each with the entity that has it."""
 
@@ -93,7 +94,7 @@ class Values:
         return made.filter(values.is_valid()) if values.null_count else made
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Question:
     """What is asked about a type."""
 
@@ -132,7 +133,7 @@ def bucket_of(values: pa.Array, buckets: int) -> Numbers:
 # ── answering ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Bucket:
     """A part of a question."""
 

@@ -43,6 +43,7 @@ from omnigraph.engine.load.read.writers import Writer
 from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.changeset import Delta
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.frozen import frozen
 from omnigraph.model.ids import UlidSource
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.files.place import Place
@@ -57,7 +58,7 @@ MOST_CUT: Final = 512 << 20
 _IMPLICIT: Final = ("id", "src", "dst")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """A part of an input."""
 
@@ -70,7 +71,7 @@ class Cut:
     bytes: int = 0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Work:
     """What everybody who reads chunks of a load must know."""
 
@@ -88,7 +89,7 @@ class Work:
         return cls(types, place, {name: PinnedTable.of(place, state) for name, state in states.items()})
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Lines:
     """The line of each row, packed: where lines follow one another, only the first is kept."""
 
@@ -316,7 +317,7 @@ def _incomplete(batch: pa.RecordBatch, schema: pa.Schema) -> Mask | None:
 # ── putting together ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Placed:
     """A chunk, and where it stands: its input, and how many lines of that come before it."""
 

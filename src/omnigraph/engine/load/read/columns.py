@@ -11,7 +11,6 @@ not decided here: the caller takes such rows one by one (`python_cells`), which 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from omnigraph.engine.load.read.kinds import bare, is_bytes, is_list, is_text
 from omnigraph.errors import KeyValueError
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.conversions import Door, Misfit, blob, convert
+from omnigraph.model.frozen import frozen
 from omnigraph.model.given import Day, Instant
 from omnigraph.model.times import DAY_MS, DAYS, MILLISECONDS, date_days, datetime_ms
 from omnigraph.model.types import PropertyType, Scalar
@@ -324,7 +324,7 @@ def _each(column: pa.Array, parse: Callable[[str], int], type_: pa.DataType) -> 
 # ── one by one ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unreadable:
     """A value that Python has no form of."""
 

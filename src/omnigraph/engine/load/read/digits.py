@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.model.conversions import is_halfway
+from omnigraph.model.frozen import frozen
 from omnigraph.model.given import Spelt
 
 LONGEST: Final = 4_000
@@ -46,7 +46,7 @@ def real(text: str) -> float:
     return Spelt(text) if is_halfway(value) else value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Digits:
     """A number as it was written."""
 

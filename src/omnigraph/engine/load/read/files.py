@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,7 @@ from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.quoting import QUOTING, Misquoted, Quotes, Watched
 from omnigraph.engine.load.read.sources import BATCH_ROWS, CELLS, Input, arrow_batches
 from omnigraph.engine.write.violations import Violation, repeating
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_LINE_BYTES, MAX_VIOLATIONS
 from omnigraph.model.phrases import counted
 from omnigraph.model.types import PropertyType, Scalar
@@ -201,7 +202,7 @@ def _require_utf8(input_: Input) -> None:
         raise NotUtf8(found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Header:
     """What is known of a CSV file before its rows are read."""
 

@@ -7,9 +7,10 @@ having seen the rest of the file. A line that is longer than the limit is not ke
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO, Final, Protocol
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_LINE_BYTES
 
 BLOCK_BYTES = 4 << 20
@@ -28,7 +29,7 @@ class ByteSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineBlock:
     """Some lines of a file."""
 

@@ -16,7 +16,6 @@ it, as far as the folder that was given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 from urllib.parse import unquote
@@ -24,6 +23,7 @@ from urllib.parse import unquote
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.inputs import InputFile, partition
 
 
@@ -64,7 +64,7 @@ Columns = tuple[tuple[str, str | None], ...]
 """Names and values, of every row of a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """How a file is written."""
 
@@ -93,7 +93,7 @@ def _ending(name: str) -> Format | None:
     return ENDINGS.get(f".{ending.lower()}") if dot and stem else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whose:
     """The type of the rows of a file, if its name or a folder says so, and what folders say of every row."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -19,6 +19,7 @@ from omnigraph.engine.load.read.fast import fast_rows
 from omnigraph.engine.load.read.lines import LineBlock
 from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_LINE_BYTES, MAX_RECORD_LISTS
 
 _FEW: Final = 16
@@ -95,7 +96,7 @@ def _joined(parts: list[Rows]) -> Rows:
     return Rows(parts[0].type, batch, parts[0].file, numbers[order])
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Lines:
     """The lines of a block, without copying them."""
 

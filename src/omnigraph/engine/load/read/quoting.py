@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Any, Final
 
@@ -22,6 +21,7 @@ import numpy as np
 
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.load.read.content import Unfit
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_VIOLATIONS
 
 QUOTING: Final = "quoting"
@@ -44,7 +44,7 @@ class _At(Enum):
     """Right after a quote within: a second one would make it a character."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Misplaced:
     """A quote that is not where it should be."""
 

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO, Any, cast
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from omnigraph.engine.load.read.content import mismatch, peeked, require_packed
 from omnigraph.engine.load.read.naming import ENDINGS, PACKED, Columns, Form, Format, Naming, columns_within, form_of, type_named
 from omnigraph.errors import GraphError, NotFound, UsageError
 from omnigraph.model.conversions import Door
+from omnigraph.model.frozen import frozen
 from omnigraph.model.given import tangled
 from omnigraph.model.phrases import counted
 from omnigraph.storage.files.inputs import InputFile, files_at, is_remote, opened
@@ -42,7 +43,7 @@ CELLS = frozenset({Format.CSV, Format.TSV})
 """What has cells of text."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Input:
     """One thing to read."""
 
@@ -109,7 +110,7 @@ class Input:
         return not self.is_file and hasattr(self.content, "__len__") and len(self.content) < _SMALL_ROWS
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Found:
     """Everything there is to read, in order, and what was passed over because somebody asked for that."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from omnigraph.catalog.shape import Unique
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.blobs.settling import External
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.frozen import frozen
 
 
 def label(type_: EntityType) -> str:
@@ -27,7 +28,7 @@ def key_of(type_: EntityType) -> tuple[str, ...]:
     return tuple(p.name for p in type_.key)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Rows:
     """Rows of one type, from one place, in their order there."""
 
@@ -43,7 +44,7 @@ class Rows:
         return int(self.batch.num_rows)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Parsed:
     """What came of a chunk."""
 
@@ -61,7 +62,7 @@ class Parsed:
     """By line: records of which something is wrong, if they are to be kept (`Types.keeps`)."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Types:
     """The types rows may have."""
 

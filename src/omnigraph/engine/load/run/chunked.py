@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 from omnigraph.catalog.catalog import EntityType
@@ -33,6 +33,7 @@ from omnigraph.engine.write.commit import SetRules
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import ConflictError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.commits.leases import Held
 from omnigraph.storage.tables.replaced_rows import marks_for
@@ -51,7 +52,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Checked:
     """A change that is ready to be judged."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 
 
@@ -19,7 +19,7 @@ class Stage(Enum):
     DONE = "done"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """A moment of a load."""
 

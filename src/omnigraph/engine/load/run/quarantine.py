@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,12 +38,13 @@ from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse, told
 from omnigraph.errors import ValidationError
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.rows import chosen_of_written, written_without
 
 Key = tuple[str | None, int | None, str]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class LeftOut:
     """A record that was dropped, and why."""
 

@@ -13,12 +13,12 @@ import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from omnigraph.engine.load.read.sources import Found
 from omnigraph.errors import NotFound, StorageError, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.ids import UlidSource
 from omnigraph.storage.files.inputs import is_remote
 from omnigraph.storage.files.place import Place
@@ -44,7 +44,7 @@ def require_beside(path: str, found: Found) -> None:
             raise UsageError(f"{path} is in a folder that is loaded, and would be loaded next time", hint="Name another folder.")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Aside:
     """The file of one load."""
 

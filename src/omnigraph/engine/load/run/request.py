@@ -18,6 +18,7 @@ from omnigraph.engine.load.run.quarantine_files import require_beside
 from omnigraph.engine.load.run.runners import is_installed, report_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 from omnigraph.storage.commits.name_rules import check_branch_name
 from omnigraph.storage.graph_store import MAIN, GraphStore
@@ -52,7 +53,7 @@ class Engine(Enum):
     SPARK = "spark"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limit:
     """How much may be wrong."""
 
@@ -82,7 +83,7 @@ class Limit:
 _LIMITS = "Give a number of rows (max_bad=100), or a share of them (max_bad=0.01)."
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Request:
     """What to load, and how."""
 

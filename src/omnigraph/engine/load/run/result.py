@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from omnigraph.engine.load.read.collected import Mode
+from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id, tallied
 from omnigraph.model.text_tables import html_table
 from omnigraph.storage.commits.lineage import Commit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadResult:
     """What a load did. `nodes_loaded` and `edges_loaded` count entities of each type that occurs in the input."""
 
