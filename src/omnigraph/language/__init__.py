@@ -6,27 +6,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from omnigraph.errors import ParseError
+from omnigraph.language.diagnostics import Problems
+from omnigraph.language.gq import grammar as gq_grammar
+from omnigraph.language.gq import tree as gq_tree
+from omnigraph.language.gq.mistakes import QUERY_MISTAKES
+from omnigraph.language.pg import grammar as pg_grammar
+from omnigraph.language.pg import tree as pg_tree
+from omnigraph.language.pg.mistakes import SCHEMA_MISTAKES
+from omnigraph.language.reading import read_items
 from omnigraph.language.source import Source
-
-if TYPE_CHECKING:
-    from omnigraph.language.diagnostics import Problems
-    from omnigraph.language.gq import tree as gq_tree
-    from omnigraph.language.pg import tree as pg_tree
 
 __all__ = ["Source", "parse_queries", "parse_schema", "read_queries", "read_schema"]
 
 
 def read_schema(source: Source) -> tuple[pg_tree.Schema, Problems]:
     """The declarations that can be read, and the problems of the rest."""
-    from omnigraph.language.pg import grammar, tree
-    from omnigraph.language.pg.mistakes import SCHEMA_MISTAKES
-    from omnigraph.language.reading import read_items
-
-    items, problems = read_items(source, grammar.declaration, grammar.DECLARATION_START, SCHEMA_MISTAKES)
-    return tree.Schema(tuple(items)), problems
+    items, problems = read_items(source, pg_grammar.declaration, pg_grammar.DECLARATION_START, SCHEMA_MISTAKES)
+    return pg_tree.Schema(tuple(items)), problems
 
 
 def parse_schema(source: Source) -> pg_tree.Schema:
@@ -39,12 +36,8 @@ def parse_schema(source: Source) -> pg_tree.Schema:
 
 def read_queries(source: Source) -> tuple[gq_tree.QueryFile, Problems]:
     """The queries that can be read, and the problems of the rest."""
-    from omnigraph.language.gq import grammar, tree
-    from omnigraph.language.gq.mistakes import QUERY_MISTAKES
-    from omnigraph.language.reading import read_items
-
-    items, problems = read_items(source, grammar.query, grammar.QUERY_START, QUERY_MISTAKES)
-    return tree.QueryFile(tuple(items)), problems
+    items, problems = read_items(source, gq_grammar.query, gq_grammar.QUERY_START, QUERY_MISTAKES)
+    return gq_tree.QueryFile(tuple(items)), problems
 
 
 def parse_queries(source: Source) -> gq_tree.QueryFile:

@@ -22,7 +22,7 @@ Every pattern is possessive (`*+`, `++`): matching never backtracks inside a reg
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from omnigraph.language.source import Span
 from omnigraph.model.limits import MAX_NESTING
@@ -64,18 +64,34 @@ class TextError(Exception):
 
 
 class Pattern:
-    """A terminal, and its name in messages."""
+    """A terminal, and its name in messages. Compiled when it is first looked for: a query needs a few of all there are."""
 
-    __slots__ = ("expected", "match")
+    __slots__ = ("_regex", "expected", "find")
 
-    def __init__(self, pattern: str, expected: str) -> None:
-        self.match = re.compile(pattern).match
+    find: Callable[[str, int], str | None]
+    """What of a text, from an offset on, is this terminal; None if nothing is."""
+
+    def __init__(self, regex: str, expected: str) -> None:
+        self._regex = regex
         self.expected = expected
+        self.find = self._compile
+
+    def _compile(self, text: str, pos: int) -> str | None:
+        match = re.compile(self._regex).match
+
+        def find(text: str, pos: int) -> str | None:
+            found = match(text, pos)
+            return None if found is None else found[0]
+
+        self.find = find
+        return find(text, pos)
 
 
 def word(text: str) -> Pattern:
-    """A keyword or sign, matched as a prefix: no boundary is needed after it."""
-    return Pattern(re.escape(text), f"`{text}`")
+    """A keyword or sign, matched as a prefix: no boundary is needed after it, and no regular expression."""
+    found = Pattern(re.escape(text), f"`{text}`")
+    found.find = lambda source, pos: text if source.startswith(text, pos) else None
+    return found
 
 
 def whole_word(text: str) -> Pattern:
@@ -120,17 +136,17 @@ class Cursor:
 
     def accept(self, pattern: Pattern) -> str | None:
         """Read the pattern if it is here."""
-        found = pattern.match(self.text, self.start)
+        found = pattern.find(self.text, self.start)
         if found is not None:
-            return self._advance(found[0])
+            return self._advance(found)
         self._stuck(pattern.expected)
         return None
 
     def expect(self, pattern: Pattern) -> str:
         """Read the pattern or give up this alternative."""
-        found = pattern.match(self.text, self.start)
+        found = pattern.find(self.text, self.start)
         if found is not None:
-            return self._advance(found[0])
+            return self._advance(found)
         self._stuck(pattern.expected)
         raise NoMatch
 
@@ -148,7 +164,7 @@ class Cursor:
 
     def looking_at(self, pattern: Pattern) -> bool:
         """Whether the pattern is here, without reading it and without a note."""
-        return pattern.match(self.text, self.start) is not None
+        return pattern.find(self.text, self.start) is not None
 
     def at_end(self) -> bool:
         return self.start == len(self.text)
@@ -215,7 +231,7 @@ class Cursor:
         if start >= len(self.text):
             what, span = "the end of the text", Span(len(self.text), len(self.text))
         else:
-            if self.text[start] == '"' and STRING.match(self.text, start) is None:
+            if self.text[start] == '"' and STRING.find(self.text, start) is None:
                 return TextError("unclosed-string", "this string is never closed", Span(start, start + 1), 'add `"`')
             what, span = _token_at(self.text, start)
         wanted = list(self.expected)
