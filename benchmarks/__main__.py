@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import history, language, load, mutations, queries, startup, storage, tables
+from benchmarks import history, language, load, mutations, queries, startup, storage, tables, vectors
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -21,6 +21,7 @@ SUITES = {
     "startup": startup.measure,
     "storage": storage.measure,
     "tables": tables.measure,
+    "vectors": vectors.measure,
 }
 
 

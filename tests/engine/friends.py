@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.snapshot import edges, nodes, stored
+from omnigraph.engine.snapshot import edges, nodes, quantized_vectors, stored
 from omnigraph.storage.tables import rows as stored_rows
 
 SCHEMA = """
@@ -33,6 +34,11 @@ def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         read.append(sum(fragment.rows for fragment in chosen))
         return stored_rows.read_fragments(table, chosen, columns)
 
+    def counting_scans(table: Any, chosen: Any, columns: Any) -> Iterator[pa.RecordBatch]:
+        read.append(sum(fragment.rows for fragment in chosen))
+        return stored_rows.scan_fragments(table, chosen, columns)
+
     for module in (nodes, edges, stored):
         monkeypatch.setattr(module, "read_fragments", counting)
+    monkeypatch.setattr(quantized_vectors, "scan_fragments", counting_scans)
     return read

@@ -14,6 +14,7 @@ from tests.storage.s3 import BUCKET, server
 
 import omnigraph as og
 from omnigraph.catalog.logical import HopDirection
+from omnigraph.engine.execution import neighbours
 from omnigraph.engine.search import postings
 
 
@@ -47,7 +48,10 @@ def test_saved_state_of_an_older_commit_is_extended(tmp_path: Path, monkeypatch:
     )
 
 
-def test_vectors_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", ["column", "quantized"])
+def test_vectors_are_saved_too(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if form == "quantized":
+        monkeypatch.setattr(neighbours, "LEAST_QUANTIZED", 0)
     schema = "node Doc { name: String @key  place: Vector(2)? }"
     docs: list[dict[str, object]] = [{"name": "a", "place": [0.0, 1.0]}, {"name": "b"}, {"name": "c", "place": [3.0, 4.0]}]
     graph = make_graph(tmp_path, schema, {"Doc": docs}, save_from=1)
@@ -58,6 +62,8 @@ def test_vectors_are_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     assert names(graph) == ["c", "a"]
     graph.close()
+    saved = [path.parent.name for path in Path(graph._store.place.uri, "__cache").rglob("*.sealed")]
+    assert [name for name in saved if "-column-" in name or "-quantized-" in name] == [name for name in saved if form in name]
     read = counted_reads(monkeypatch)
     assert names(og.open(graph._store.place.uri, save_from=1)) == ["c", "a"]
     assert read == [], "no row was read"

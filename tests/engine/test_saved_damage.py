@@ -17,6 +17,7 @@ from tests.engine.saved_histories import History, answers, asked, expected
 
 import omnigraph as og
 from omnigraph.engine.arrays.column import Array
+from omnigraph.engine.execution import neighbours
 from omnigraph.engine.snapshot import sealed_file as sealed
 from omnigraph.engine.snapshot.sealed_file import Damaged, Sealed
 
@@ -137,12 +138,34 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def quantized_history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    """One of its own for tests in which vectors are kept as many of them are, however few there are."""
+    made = History(tmp_path_factory.mktemp("damaged") / "a" / "graph", 2, handles=1)
+    yield made
+    made.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda d: d.__name__)
 def test_damage_of_any_derived_file_changes_no_answer(damage: Callable[[Target], None], history: History) -> None:
+    _damage_changes_no_answer(damage, history, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda d: d.__name__)
+def test_damage_of_quantized_vectors_changes_no_answer(
+    damage: Callable[[Target], None], quantized_history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "LEAST_QUANTIZED", 0)
+    _damage_changes_no_answer(damage, quantized_history, "-quantized-")
+
+
+def _damage_changes_no_answer(damage: Callable[[Target], None], history: History, kind: str) -> None:
     rng = random.Random(damage.__name__)
     saving(history, 0)
-    olds = {home: paths[0].read_bytes() for home, paths in saved_files(history.folder).items()}
+    olds = {home: paths[0].read_bytes() for home, paths in saved_files(history.folder).items() if kind in home}
+    assert olds
     history.handles[0] = og.open(history.folder, durability="os", save_from=None)
     history.load_many(0, "main")
     for seed, home in enumerate(sorted(olds)):

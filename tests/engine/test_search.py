@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from omnigraph.engine.search import text_column
 from omnigraph.engine.search.text_column import TextColumn, TextPin
 from omnigraph.engine.upkeep.reconcile import optimize
 from omnigraph.errors import ParameterError, QueryError
+from omnigraph.storage.rewriting import indexes as storage_indexes
 from omnigraph.storage.tables.rows import read_fragments
 from omnigraph.storage.tables.search import full_text
 
@@ -105,6 +106,19 @@ def index(graph: og.Graph, branch: str = "main") -> None:
     optimize(graph._store, branch, graph._view(branch).catalog, pack=False)
 
 
+def counted_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[tuple[Any, ...]]:
+    """The arguments of every call of a function from now on."""
+    calls: list[tuple[Any, ...]] = []
+    called = getattr(module, name)
+
+    def noted(*given: Any, **named: Any) -> Any:
+        calls.append(given)
+        return called(*given, **named)
+
+    monkeypatch.setattr(module, name, noted)
+    return calls
+
+
 # ── indexes and histories ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -122,8 +136,12 @@ def test_answers_are_the_same_without_an_index_with_half_of_one_and_with_all_of_
     check(og.open(tmp_path / "graph"), rows + more)
 
 
+@pytest.mark.parametrize("least", [0, 64 << 20], ids=["quantized", "floats"])
 @pytest.mark.parametrize("indexed", [False, True])
-def test_answers_follow_updates_deletes_branches_and_the_past(tmp_path: Path, indexed: bool) -> None:
+def test_answers_follow_updates_deletes_branches_and_the_past(
+    tmp_path: Path, indexed: bool, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "LEAST_QUANTIZED", least)
     rows = {row["slug"]: row for row in docs(40)}
     graph = make_graph(tmp_path, SCHEMA, {"Doc": list(rows.values())})
     if indexed:
@@ -240,6 +258,50 @@ def test_a_vector_index_is_asked_when_the_vectors_do_not_fit(tmp_path: Path, mon
     assert "vector index" in str(small.explain(query, {"q": [0.1, 0.2, 0.3, 0.4]}, analyze=True))
     found = [row["d.slug"] for row in small.query(query, {"q": [0.1, 0.2, 0.3, 0.4]}).rows]
     assert found == best_by_distance(rows, [0.1, 0.2, 0.3, 0.4], 7)
+
+
+@pytest.mark.parametrize("probes", [1, 64])
+def test_a_vector_index_is_told_which_nodes_are_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probes: int) -> None:
+    monkeypatch.setattr(index_specs, "LEAST_VECTORS", 1)
+    monkeypatch.setattr(neighbours, "FEW", 3)
+    monkeypatch.setattr(neighbours, "LEAST_PROBES", probes)
+    monkeypatch.setattr(storage_indexes, "PARTITION_ROWS", 50)
+    monkeypatch.setattr(neighbours, "PARTITION_ROWS", 5_000)
+    read = counted_calls(monkeypatch, neighbours, "passing")
+    rng = random.Random(2)
+
+    def made(numbers: Iterable[int]) -> list[Row]:
+        return [
+            {"slug": f"d{n:04}", "status": "ab"[n % 2], "vec": [reference.single(rng.gauss(n % 2 * 9, 1)) for _ in range(4)]}
+            for n in numbers
+        ]
+
+    rows = {row["slug"]: row for row in made(range(700))}
+    graph = make_graph(tmp_path, SCHEMA, {"Doc": list(rows.values())})
+    index(graph)
+
+    def check_far_and_near() -> None:
+        small = og.open(tmp_path / "graph", memory=1_000)
+        for status in ("a", "b"):
+            some = [row for row in rows.values() if row["status"] == status]
+            for query in ([0.1] * 4, [9.1] * 4):  # among the candidates, and far from all of them
+                for limit in (1, 7):
+                    tail = f"order {{ nearest($d.vec, $q) }} limit {limit}"
+                    match, params = f'$d: Doc {{ status: "{status}" }}', {"q": query}
+                    found = asked(small, match, tail, params=params)
+                    assert set(found) <= {row["slug"] for row in some}
+                    assert len(found) == limit  # a condition never leaves too few
+                    if probes == 64:  # more than there are partitions: nothing can be missed
+                        assert found == best_by_distance(some, query, limit)
+
+    check_far_and_near()
+    gone = [f"d{n:04}" for n in range(0, 700, 3)]
+    delete(graph, "Doc", gone)
+    later = made(range(700, 900))
+    add(graph, {"Doc": later})  # in no index yet
+    rows = {slug: row for slug, row in rows.items() if slug not in gone} | {row["slug"]: row for row in later}
+    check_far_and_near()
+    assert not read
 
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────

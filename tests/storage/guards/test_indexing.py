@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from lance import LanceDataset
@@ -33,6 +34,8 @@ from tests.storage.guards.datasets import (
     segment,
     texts,
 )
+
+from omnigraph.storage.lance_format.row_masks import row_mask
 
 
 def upserted(
@@ -350,3 +353,24 @@ def test_cosine_of_a_lossy_index_is_wrong_without_refining(tmp_path: Path) -> No
     )
     assert sum(rough) > 1.5 * sum(exact)
     assert refined == pytest.approx(exact, abs=1e-5)
+
+
+def test_a_search_keeps_to_a_mask_of_rows(tmp_path: Path) -> None:
+    """How candidates are handed to a vector index: indexed rows and others, whole fragments, none at all."""
+    source = random.Random(3)
+    base = append(create(tmp_path), *range(600))
+    base = index(base, "vec", "IVF_FLAT", [0], num_partitions=12, metric="l2")
+    base = append(base, *range(600, 800))
+    found = base.scanner(columns=["n"], with_row_address=True).to_table()
+    addresses = dict(zip(found["n"].to_pylist(), found["_rowaddr"].to_pylist(), strict=True))
+    for chosen in (range(0), range(3), range(600), range(550, 700), range(700, 703), source.sample(range(800), 90)):
+        mask = row_mask(np.array([addresses[n] for n in chosen], np.int64))
+        for at in (5, 590, 790):
+            for probes in (1, 12):
+                asked = {"column": "vec", "q": [float(at), 0, 0, 0], "k": 4, "metric": "l2", "minimum_nprobes": probes}
+                scan = base.scanner(columns=["n", "_distance"], nearest=asked, row_addr_allowlist=mask)
+                got = scan.to_table()["n"].to_pylist()
+                assert set(got) <= set(chosen)
+                assert len(got) == min(4, len(chosen))  # one partition is not enough: it goes on by itself
+                if probes == 12:
+                    assert sorted(abs(n - at) for n in got) == sorted(abs(n - at) for n in chosen)[:4]

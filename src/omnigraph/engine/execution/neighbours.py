@@ -1,12 +1,14 @@
 """The nodes of a type that are nearest to a vector: which way to take.
 
-    the column fits into memory     measure all of them, roughly and then exactly (`vectors`)
+    the column fits into memory     measure all of them, roughly and then exactly (`vectors`); where it is large, roughly in
+                                    eight bits per number, and then exactly those that are left, which are fetched
     few candidates                  fetch their vectors and measure those
-    an index, no candidates         ask it for more than are wanted, and measure what it gives again
+    an index                        ask it for more of the candidates than are wanted, and measure what it gives again
     otherwise                       measure every vector as it is read, and keep none
 
-All but the third give exactly the nearest. An index of the inverted-file kind looks into the partitions that are closest only; we
-ask for many of them, and for several times as many neighbours as are wanted.
+All but the index give exactly the nearest. An index of the inverted-file kind looks into the partitions that are closest only; we
+ask for many of them, and for several times as many neighbours as are wanted. It is told which nodes are candidates and goes on
+looking until it has enough of them: a condition never leaves too few.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ import numpy as np
 
 from omnigraph.engine.arrays.column import Array, Column
 from omnigraph.engine.arrays.numbering import Numbers
-from omnigraph.engine.search.vectors import Matrix, Vectors, exact, matrix, passing
+from omnigraph.engine.arrays.quantized import WIDEST, Matrix, matrix, quantized_bytes
+from omnigraph.engine.search.vectors import Vectors, exact, near_quantized, passing
 from omnigraph.engine.snapshot.nodes import Nodes
+from omnigraph.engine.snapshot.quantized_vectors import has_quantized, quantized_vectors
 from omnigraph.storage.rewriting.indexes import PARTITION_ROWS
 from omnigraph.storage.tables.search import Metric, nearest
 
@@ -30,6 +34,12 @@ if TYPE_CHECKING:
 
 BUDGET_SHARE: Final = 2
 """A vector column is kept in memory if it takes no more than one in so many bytes of the budget."""
+
+LEAST_QUANTIZED: Final = 64 << 20
+"""From so many bytes on, vectors are kept in eight bits per number. Of fewer, fetching those that are left takes too long."""
+
+MEASURED_SHARE: Final = 64
+"""Of quantized vectors no more than one in so many is fetched to be measured exactly. Where more are left, they do not help."""
 
 FEW: Final = 4_096
 """Candidates whose vectors are fetched one by one, if the column is not in memory."""
@@ -54,21 +64,55 @@ def nearest_nodes(
     run.budget.check("measuring distances")
     wanted = stored.rows if best is None else best
     size = stored.rows * len(query) * 4
+    if size >= LEAST_QUANTIZED and (found := _by_quantized(run, nodes, name, query, wanted, among)) is not None:
+        return found
     if size * BUDGET_SHARE <= run.view.workspace.memory.budget:
         if among is not None and len(among) <= FEW and not stored.has(name) and stored.prefers_fetching(len(among)):
             return _measured(nodes, name, query, among)
         rows = None if among is None else nodes.load().of(among)
-        found, distances = _vectors(stored.column(name)).near(query, wanted, rows)
-        return nodes.all()[found], distances
+        near, distances = _vectors(stored.column(name)).near(query, wanted, rows)
+        return nodes.all()[near], distances
     if among is not None and len(among) <= FEW:
         return _measured(nodes, name, query, among)
-    if among is None and any(i.column == name and i.covered for i in stored.state.indexes):
+    candidates = stored.rows if among is None else len(among)
+    indexed = any(i.column == name and i.covered for i in stored.state.indexes)
+    if indexed and wanted * REFINE * PROBED_SHARE <= candidates:
         if run.trace is not None:
             run.trace.note("vector index")
-        return _proposed(nodes, name, query, wanted)
+        return _proposed(nodes, name, query, wanted, among)
     if run.trace is not None:
         run.trace.note("vectors read through")
     return passing(_batches(run, nodes, name, among), query, wanted, nodes.ids)
+
+
+def _by_quantized(
+    run: Run, nodes: Nodes, name: str, query: Array, wanted: int, among: Numbers | None
+) -> tuple[Numbers, Array] | None:
+    """The same by vectors in eight bits per number; None where they do not fit into memory, or do not leave out enough."""
+    stored, workspace = nodes.stored, run.view.workspace
+    memory, coarse = workspace.memory, f"too coarse: {name}"
+    most = max(FEW, stored.rows // MEASURED_SHARE)
+    fits = len(query) <= WIDEST and quantized_bytes(stored.rows, len(query)) * BUDGET_SHARE <= memory.budget
+    if not fits or wanted > most or coarse in stored.derived or stored.has(name):
+        return None
+    if (
+        among is not None
+        and len(among) <= FEW
+        and stored.prefers_fetching(len(among))
+        and not has_quantized(stored, name, memory)
+    ):
+        return _measured(nodes, name, query, among)
+    vectors = quantized_vectors(stored, name, memory, workspace.saved)
+    rows = near_quantized(vectors, query, wanted, None if among is None else nodes.load().of(among))
+    if len(rows) > most:
+        stored.derived[coarse] = True
+        return None
+    if run.trace is not None:
+        run.trace.note("quantized vectors")
+    near = matrix(stored.fetched(name, rows))
+    distances = exact(near, query.astype(np.float32).astype(np.float64))
+    known = ~np.isnan(distances)
+    return nodes.all()[rows[known]], distances[known]
 
 
 def _vectors(column: Column) -> Vectors:
@@ -86,10 +130,20 @@ def _measured(nodes: Nodes, name: str, query: Array, among: Numbers) -> tuple[Nu
     return among[there], distances[there]
 
 
-def _proposed(nodes: Nodes, name: str, query: Array, best: int) -> tuple[Numbers, Array]:
-    probes = max(LEAST_PROBES, nodes.count // PARTITION_ROWS // PROBED_SHARE)
+def _proposed(nodes: Nodes, name: str, query: Array, best: int, among: Numbers | None) -> tuple[Numbers, Array]:
+    stored = nodes.stored
+    rows = None if among is None else stored.addresses(nodes.load().of(among))
+    probes = max(LEAST_PROBES, stored.rows // PARTITION_ROWS // PROBED_SHARE)
     found = nearest(
-        nodes.stored.table, name, query.tolist(), best * REFINE, Metric.L2, refine=REFINE, probes=probes, columns=["id", name]
+        stored.table,
+        name,
+        query.tolist(),
+        best * REFINE,
+        Metric.L2,
+        refine=REFINE,
+        probes=probes,
+        among=rows,
+        columns=["id", name],
     )
     vectors = found[name].combine_chunks()
     numbers = nodes.intern(found["id"].combine_chunks())

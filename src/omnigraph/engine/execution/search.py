@@ -26,6 +26,7 @@ from omnigraph.catalog import logical as lg
 from omnigraph.embedding import configured, embedded
 from omnigraph.engine.arrays.column import Array, Mask, Vec
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.arrays.quantized import matrix
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.compare import Operand
 from omnigraph.engine.execution.evaluate import Scope, constant, value
@@ -37,7 +38,7 @@ from omnigraph.engine.search.analyzer import terms
 from omnigraph.engine.search.edits import Lexicon
 from omnigraph.engine.search.places import ordered, positions_in
 from omnigraph.engine.search.text_column import PassingText, Query, TextColumn, TextPin
-from omnigraph.engine.search.vectors import exact, matrix
+from omnigraph.engine.search.vectors import exact
 from omnigraph.engine.snapshot.nodes import Nodes
 from omnigraph.errors import QueryError
 from omnigraph.language.gq.tree import Function

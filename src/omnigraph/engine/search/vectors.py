@@ -6,8 +6,10 @@ away, and the few that remain are measured again, in 64-bit floats, difference b
 
     |x - q|² = |x|² - 2·x·q + |q|²            100 000 × 64 in about 4 ms; ten and some remain to be measured
 
-The result is the one that measuring every vector gives. Columns that do not fit into memory are measured as they are read, unless
-an index of the table can be asked instead (`omnigraph.engine.search` decides).
+The result is the one that measuring every vector gives. Where vectors are many, only their quantized form is in memory, which
+leaves out vectors in the same way (`near_quantized`), and the rest is read from the table to be measured. Columns that do not fit
+into memory in any form are measured as they are read, unless an index of the table can be asked instead (`execution.neighbours`
+decides).
 """
 
 from __future__ import annotations
@@ -15,16 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.arrays.quantized import Matrix, Quantized, matrix
 from omnigraph.engine.search.places import ordered
-
-Matrix = np.ndarray[tuple[int, int], np.dtype[Any]]
 
 _EPS: Final = 2.0**-24
 _CHUNK: Final = 1 << 20
@@ -35,14 +36,6 @@ _LARGEST: Final = 1e18
 
 _GATHER_SHARE: Final = 4
 """With fewer candidates than one in so many, their vectors are gathered instead of measuring all."""
-
-
-def matrix(vectors: pa.FixedSizeListArray) -> Matrix:
-    """Vectors as the rows of a matrix; whatever stands there where a vector is missing."""
-    width = vectors.type.list_size
-    values = vectors.values.slice(vectors.offset * width, len(vectors) * width)
-    found: Matrix = values.to_numpy(zero_copy_only=False).reshape(len(vectors), width)
-    return found
 
 
 def exact(vectors: Matrix, query: Array) -> Array:
@@ -112,6 +105,18 @@ class Vectors:
 def _error(width: int, largest: float, own: float) -> float:
     """How far off a rough distance may be: each of `width` products and sums rounds to 24 bits."""
     return (width + 8) * _EPS * (math.sqrt(largest) + math.sqrt(own)) ** 2 * 1.01 + 1e-37
+
+
+def near_quantized(vectors: Quantized, query: Array, best: int, among: Numbers | None) -> Numbers:
+    """Rows that may be among the best, all that are equal to the last one included."""
+    wide = query.astype(np.float32).astype(np.float64)
+    if best == 0:
+        return np.empty(0, np.int64)
+    if among is None:
+        return vectors.short_list(wide, best)
+    if len(among) * _GATHER_SHARE < len(vectors):
+        return among[vectors.rows(among).short_list(wide, best)]
+    return among[vectors.short_list(wide, best, among)]
 
 
 def passing(

@@ -4,6 +4,7 @@
                         edges-9-3/          the ends of edges as numbers, and neighbours both ways
                         nodes-5-7-text-4/   the terms of the texts of one column
                         nodes-5-7-column-6/ the vectors of one column
+                        nodes-5-7-quantized-6/  the same in eight bits per number, where there are many
                                   └ 1f0c….9ab3….sealed       checksums of everything (`omnigraph.engine.snapshot.sealed_file`)
 
 Everything here may be deleted at any time, nothing here is trusted to be there, and nothing is believed that does not prove what

@@ -7,7 +7,7 @@ fragments that both pins share are copied, deleted rows are left out (`omnigraph
     table.values("age", rows)    a few rows: from the kept column, else straight from the table
 
 Vectors are wide, and every search measures all of them: once read they are saved (`snapshot.saved`), and the next process
-reads them from there.
+reads them from there. Where they are many they are kept in another form (`snapshot.quantized_vectors`).
 """
 
 from __future__ import annotations
@@ -207,6 +207,10 @@ class Stored:
         if not self.prefers_fetching(len(rows)):
             return self._read(name)
         self.spent += fetch_cost(len(rows))
+        return self.fetched(name, rows)
+
+    def fetched(self, name: str, rows: Numbers) -> pa.Array:
+        """The values of a few rows of a column, in the order asked for, straight from the table."""
         return _whole(take(self.table, rows, [name])[name])
 
     def prefers_fetching(self, rows: int) -> bool:
@@ -315,6 +319,19 @@ class Stored:
                 places[where] = start + inside
             start += fragment.rows
         return places
+
+    def addresses(self, positions: Numbers) -> Numbers:
+        """Addresses of the rows at some positions, ascending."""
+        ordered = np.sort(positions)
+        parts: list[Numbers] = []
+        start = 0
+        for fragment in self.fragments:
+            first, last = np.searchsorted(ordered, (start, start + fragment.rows))
+            if first < last:
+                inside = ordered[first:last] - start
+                parts.append((fragment.number << 32) + (inside if fragment.deletions is None else self.offsets(fragment)[inside]))
+            start += fragment.rows
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def found(
         self, where: Filter, columns: Sequence[str], *, positions: bool = True, use_index: bool = True

@@ -102,6 +102,17 @@ def read_fragments(table: Table, chosen: Sequence[Fragment], columns: Sequence[s
             return pa.concat_tables(pool.map(read, (fragments[:half], fragments[half:])))
 
 
+def scan_fragments(table: Table, chosen: Sequence[Fragment], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The same in batches of some megabytes, for those who keep less than they read."""
+    with table.reading(f"read {table.location}"):
+        wanted = {fragment.number for fragment in chosen}
+        fragments = [f for f in table.dataset.get_fragments() if f.fragment_id in wanted]
+        if fragments:
+            yield from table.scanner(
+                columns=list(columns), fragments=fragments, scan_in_order=True, batch_size_bytes=_SCANNED_BYTES
+            ).to_batches()
+
+
 def offsets(table: Table, fragment: Fragment) -> Positions:
     """Where in a fragment, as it was written, the rows stand that are not deleted; ascending."""
     there = np.ones(fragment.written, np.bool_)

@@ -30,6 +30,7 @@ from lance.query import FullTextOperator, FullTextQuery, MatchQuery, PhraseQuery
 
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.lance_format.filters import Filter, text_of
+from omnigraph.storage.lance_format.row_masks import Addresses, row_mask
 from omnigraph.storage.tables.table import Table
 
 
@@ -147,14 +148,19 @@ def nearest(
     *,
     exact: bool = False,
     probes: int | None = None,
+    among: Addresses | None = None,
     columns: Sequence[str] = ("id",),
 ) -> pa.Table:
     """The k rows nearest to a vector, nearest first, with `_distance`.
 
     `refine` × k candidates of a lossy index are measured again, exactly. `exact` reads every row instead of asking the index.
+    `probes` partitions of it are looked into, and more as long as fewer than k rows were found. `among`: no other rows.
     """
     asked = {"column": column, "q": list(vector), "k": k, "metric": metric.value, "refine_factor": refine, "use_index": not exact}
     if probes is not None:
-        asked["nprobes"] = probes
+        asked["minimum_nprobes"] = probes
+    mask = None if among is None else row_mask(among)
     with table.reading(f"search {column} of {table.location}"):
-        return table.scanner(columns=[*columns, "_distance"], nearest=asked, filter=text_of(where), prefilter=True).to_table()
+        return table.scanner(
+            columns=[*columns, "_distance"], nearest=asked, filter=text_of(where), prefilter=True, row_addr_allowlist=mask
+        ).to_table()
