@@ -73,7 +73,11 @@ def measure() -> list[Measurement]:
             f"Spark: load of {what} from Parquet", found["parquet"]["ms"], "Kùzu: COPY of the same files", kuzu, kuzu / 2
         ),
         Measurement(
-            "Spark: the same, until its indexes are made, too", found["parquet"]["indexed"], "Kùzu: COPY of the same files", kuzu
+            "Spark: the same, until its indexes are made, too",
+            found["parquet"]["indexed"],
+            "Kùzu: COPY of the same files",
+            kuzu,
+            kuzu,
         ),
         Measurement(f"Spark: load of {what}, largest Python worker", found["lines"]["worker"], "the bound", 512, 512, "MB"),
         Measurement(f"the local runner: load of {what} from JSON lines", found["local"]["ms"], only, lines),

@@ -15,8 +15,11 @@ a row is indexed again logarithmically often. Segments of more than `ABSORB_ROWS
 also for rows the index does not cover. So a full-text index with nothing to cover is built all the same, as an empty segment:
 what a search finds must not depend on how much is indexed.
 
-**Elsewhere.** A segment knows its fragments and nothing of other segments, so segments can be built by other processes (`run`),
-and for many fragments there are then several, of `SEGMENT_ROWS` rows each. Vectors are left in one segment: fewer answer faster.
+**Side by side.** A segment knows its fragments and nothing of other segments, so for many fragments there are several, of
+`SEGMENT_ROWS` rows each, and those of all indexes of a table are built beside each other, in threads or by other processes
+(`run`). Lance builds a B-tree in one thread: two cores take half the time, and short sorts take less than long ones. How many are
+built at a time is limited by the memory they take. Full text and vectors use all cores by themselves: they are built one by one,
+and vectors are left in one segment, for fewer answer faster.
 
 **Vectors need rows to learn from.** With too few (or only empty ones) the index covers nothing and the search is exact; that is
 reported as an index that covers no fragment, and is not an error.
@@ -24,7 +27,9 @@ reported as an index that covers no fragment, and is not an error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from enum import Enum
 from itertools import accumulate, groupby
@@ -51,7 +56,16 @@ PARTITION_ROWS: Final = 4_096
 """Rows per partition of a vector index, where the spec does not say how many partitions."""
 
 SEGMENT_ROWS: Final = 2 << 20
-"""Rows per segment, where segments are built by several processes."""
+"""Rows per segment of a B-tree."""
+
+SIDE_BY_SIDE_ROWS: Final = 200_000
+"""From so many rows on segments are built beside each other."""
+
+SORTING_BYTES: Final = 128
+"""Memory that a row takes while a segment is built: its value, its address, and room to sort them."""
+
+BUILDING_BYTES: Final = 1 << 30
+"""Memory that all segments together may take that are built at a time."""
 
 _UNTRAINABLE = ("cannot train", "not enough rows to train")
 
@@ -72,6 +86,10 @@ class IndexKind(Enum):
     def is_vector(self) -> bool:
         """Whether it serves `nearest`."""
         return self in (IndexKind.IVF_FLAT, IndexKind.IVF_PQ)
+
+
+_BUILT_IN_ONE_THREAD: Final = frozenset({IndexKind.BTREE, IndexKind.BITMAP, IndexKind.NGRAM})
+"""Kinds of which Lance builds a segment in one thread."""
 
 
 @frozen
@@ -236,17 +254,33 @@ class _Task:
 
 def _built(table: Table, wanted: Sequence[_Work], live: Mapping[int, int], run: Run | None) -> list[list[Index]]:
     """The segments of each work; none where there is too little to learn from."""
+    parts = [(number, part) for number, work in enumerate(wanted) for part in _parts(work, live, here=run is None)]
+    made: Sequence[Index | None]
     if run is None:
-        return [[made for made in (_build(table, work),) if made is not None] for work in wanted]
-    pinned = PinnedTable.of(table.place, TableState(table.table, table.location, table.pin, 0, 0))
-    parts = [(number, part) for number, work in enumerate(wanted) for part in _parts(work, live)]
-    made = run(_build_elsewhere, [_Task(pinned, part) for _, part in parts])
+        made = _built_here(table, [part for _, part in parts])
+    else:
+        pinned = PinnedTable.of(table.place, TableState(table.table, table.location, table.pin, 0, 0))
+        made = run(_build_elsewhere, [_Task(pinned, part) for _, part in parts])
     return [[m for (n, _), m in zip(parts, made, strict=True) if n == number and m is not None] for number in range(len(wanted))]
 
 
-def _parts(work: _Work, live: Mapping[int, int]) -> Iterator[_Work]:
-    """A work cut into segments of about `SEGMENT_ROWS` rows."""
-    if work.spec.kind.is_vector or not work.fragments:
+def _built_here(table: Table, parts: Sequence[_Work]) -> list[Index | None]:
+    """Segments built in this process: sorted ones beside each other where there is much to do, the others one by one."""
+    sorted_ = [part for part in parts if part.spec.kind in _BUILT_IN_ONE_THREAD]
+    most = max((part.rows for part in sorted_), default=0) * SORTING_BYTES
+    workers = min(len(sorted_), os.cpu_count() or 1, BUILDING_BYTES // max(1, most))
+    if workers < 2 or sum(part.rows for part in sorted_) < SIDE_BY_SIDE_ROWS:
+        return [_build(table, part) for part in parts]
+    handles = [own(table) for _ in sorted_]  # Lance lets a handle do one thing at a time
+    with ThreadPoolExecutor(workers, thread_name_prefix="omnigraph-index") as pool:
+        begun = iter([pool.submit(_build, handle, part) for handle, part in zip(handles, sorted_, strict=True)])
+        return [next(begun).result() if part.spec.kind in _BUILT_IN_ONE_THREAD else _build(table, part) for part in parts]
+
+
+def _parts(work: _Work, live: Mapping[int, int], *, here: bool) -> Iterator[_Work]:
+    """A work cut into segments of about `SEGMENT_ROWS` rows, where that gains something."""
+    kind = work.spec.kind
+    if kind.is_vector or (here and kind not in _BUILT_IN_ONE_THREAD) or not work.fragments:
         yield work
         return
     ends = accumulate(live[f] for f in work.fragments)
