@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import omnigraph as og
 from omnigraph.engine.write import unchanged
+from omnigraph.storage.tables.rows import images
+from omnigraph.storage.tables.table import Table
 
 SCHEMA = "node P { name: String @key  a: I32?  f: F64?  l: [F64]? }\nedge K: P -> P"
 
@@ -64,3 +68,59 @@ def test_an_update_to_equal_values_commits_nothing(graph: og.Graph) -> None:
     assert graph.mutate('query q() { delete P where name = "nobody" }').commit is None
     twice = graph.mutate('query q() { update P set { a: 6 } where name = "p5" update P set { a: 5 } where name = "p5" }')
     assert twice.affected_nodes == 2
+
+
+@pytest.fixture
+def worn(graph: og.Graph) -> og.Graph:
+    """Rows in several fragments, some of them deleted and written again."""
+    graph.load({"P": [{"name": f"q{n}", "a": n, "f": -0.5, "l": [float(n)]} for n in range(300)]})
+    graph.mutate("query q() { delete P where a = 40 }")
+    graph.mutate('query q() { update P set { a: -1 } where name = "p7" }')
+    return graph
+
+
+def there(graph: og.Graph) -> list[dict[str, Any]]:
+    found = graph.query("query q() { match { $p: P } return { $p.name as name, $p.a as a, $p.f as f, $p.l as l } }").rows
+    return [dict(row) for row in found]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("share", [1.0, 0.6, 0.04])
+@pytest.mark.parametrize("block", [64, 20_000])
+def test_rows_are_compared_wherever_they_stand(
+    worn: og.Graph, seed: int, share: float, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unchanged, "ROWS", block)
+    monkeypatch.setattr(unchanged, "FIRST_ROWS", 10)
+    rng = Random(seed)
+    given = there(worn)
+    if seed:
+        rng.shuffle(given)
+    given = given[: int(share * len(given))]
+    before = worn.commits()[0]
+    assert worn.load({"P": given}).commit == before
+    one = rng.choice(given)
+    one["l"] = [*one["l"], -0.0]
+    assert worn.load({"P": given}).changed
+    assert not worn.load({"P": given}).changed
+    one["l"][-1] = 0.0
+    assert worn.load({"P": given}).changed
+
+
+def test_many_rows_are_read_where_they_stand_and_few_are_looked_up(worn: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[int] = []
+
+    def counted(table: Table, ids: list[str]) -> pa.Table:
+        looked_up.append(len(ids))
+        return images(table, ids)
+
+    monkeypatch.setattr(unchanged, "images", counted)
+    monkeypatch.setattr(unchanged, "FIRST_ROWS", 10)
+    given = there(worn)
+    assert not worn.load({"P": given}).changed
+    assert looked_up == [10]
+    assert not worn.load({"P": given[:50]}).changed
+    assert looked_up == [10, 10, 40]
+    given[3]["a"] = 77
+    assert worn.load({"P": given}).changed
+    assert looked_up == [10, 10, 40, 10], "a change at the beginning is found by one lookup"

@@ -1,25 +1,35 @@
 """Whether a change changes anything. Rows that are written again as they are stand for nothing, and nothing is committed.
 
 Compared is as little as possible: a change of rows that are not there, or of a first row that is another one, is found out by one
-lookup of a few rows. Only a change that says nothing new is read to its end.
+lookup of a few rows. Only a change that says nothing new is read to its end, and the rows beside it: by where they stand if they
+are a large part of their type, which is about as fast as reading both, and by their ids if they are few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.storage.tables.rows import images, rows_of_written
+from omnigraph.storage.tables.rows import images, positions_of, rows_of_written, take
+from omnigraph.storage.tables.table import Table
 
 FIRST_ROWS: Final = 200
 """Rows that are compared first…"""
 
 ROWS: Final = 20_000
 """… and at a time."""
+
+FEW: Final = 10
+"""Rows that are less than one of so many of their type are looked up by id: reading where all of them stand takes as long."""
+
+Beside = Callable[[pa.Table], pa.Table]
+"""What is there of the entities of some rows: the same entities in the same order, or fewer rows."""
 
 
 def says_nothing_new(changes: ChangeSet, view: View) -> bool:
@@ -34,18 +44,42 @@ def _is_there(delta: Delta, view: View) -> bool:
     if delta.rows.num_rows > view.snapshot.tables[delta.key].rows:
         return False
     table = view.stored(delta.type).table
-    few = delta.ids[:FIRST_ROWS].to_pylist()
-    if images(table, few).num_rows < len(few):
-        return False
     names = ["id", *(["src", "dst"] if delta.type.is_edge else []), *delta.type.properties]
-    for rows in _chunks(delta, view):
-        there = images(table, rows["id"].to_pylist())
+    are_few = delta.rows.num_rows * FEW < view.snapshot.tables[delta.key].rows
+    beside, seen = _by_id(table, names), 0
+    for number, rows in enumerate(_chunks(delta, view)):
+        if number == 1 and not are_few:
+            beside = _by_position(table, names, delta.ids, seen)
+        there = beside(rows)
         if there.num_rows != rows.num_rows:
             return False
-        before, after = (found.select(names).sort_by("id").combine_chunks() for found in (there, rows))
-        if not all(_equal(before[name], after[name].cast(before[name].type)) for name in names):
+        if not all(_equal(there[name], rows[name].cast(there[name].type)) for name in names):
             return False
+        seen += rows.num_rows
     return True
+
+
+def _by_id(table: Table, names: list[str]) -> Beside:
+    def beside(rows: pa.Table) -> pa.Table:
+        there = images(table, rows["id"].to_pylist()).select(names)
+        if there.num_rows < rows.num_rows:
+            return there
+        return there.take(pc.index_in(rows["id"], value_set=there["id"]))
+
+    return beside
+
+
+def _by_position(table: Table, names: list[str], ids: pa.Array, seen: int) -> Beside:
+    """The ids are those of all rows in the order they are asked for, of which some were."""
+    positions = positions_of(table, ids)
+
+    def beside(rows: pa.Table) -> pa.Table:
+        nonlocal seen
+        where = positions[seen : seen + rows.num_rows]
+        seen += rows.num_rows
+        return take(table, where[where >= 0], names)
+
+    return beside
 
 
 def _chunks(delta: Delta, view: View) -> Iterator[pa.Table]:
@@ -65,12 +99,18 @@ def _chunks(delta: Delta, view: View) -> Iterator[pa.Table]:
 
 def _equal(before: pa.ChunkedArray, after: pa.ChunkedArray) -> bool:
     """Whether two columns hold the same: zeros of different signs, which compare equal, are not."""
-    if not before.equals(after):
-        return False
-    return not _holds_floats(before.type) or [str(v) for v in before.to_pylist()] == [str(v) for v in after.to_pylist()]
+    return bool(before.equals(after)) and _same_signs(whole(before), whole(after))
 
 
-def _holds_floats(type_: pa.DataType) -> bool:
-    if pa.types.is_list(type_) or pa.types.is_fixed_size_list(type_) or pa.types.is_large_list(type_):
-        return _holds_floats(type_.value_type)
-    return bool(pa.types.is_floating(type_))
+def _same_signs(before: pa.Array, after: pa.Array) -> bool:
+    """Whether numbers that compare equal are the same numbers, too."""
+    kind = before.type
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
+        return _same_signs(before.flatten(), after.flatten())
+    if not pa.types.is_floating(kind):
+        return True
+    bits = _BITS[kind.bit_width]
+    return bool(before.view(bits).equals(after.view(bits)))
+
+
+_BITS: Final = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}

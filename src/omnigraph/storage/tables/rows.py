@@ -19,6 +19,7 @@ from dataclasses import replace
 import lance
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.dataset_folders import DATA
@@ -36,6 +37,7 @@ SIDE_BY_SIDE = 200_000
 
 _SCANNED_ROWS = 1 << 17
 _SCANNED_BYTES = 32 << 20
+_IDS = 1 << 20
 
 SCANNED_IMAGES = 8_192
 """Complete rows that are read at a time."""
@@ -132,6 +134,32 @@ def take(table: Table, positions: Positions, columns: Sequence[str]) -> pa.Table
     """Some rows, in the order asked for."""
     with table.reading(f"read {table.location}"):
         return table.dataset.take(positions.tolist(), columns=list(columns))
+
+
+def positions_of(table: Table, ids: pa.Array) -> Positions:
+    """Where the rows of some ids stand, in row order; -1 for ids that are not there. Reads all ids, a million at a time."""
+    found, at = np.full(len(ids), -1, np.int64), 0
+    for there in _ids(table):
+        if there.equals(pa.chunked_array([ids.slice(at, len(there))], there.type)):  # the same rows in the same order
+            found[at : at + len(there)] = np.arange(at, at + len(there))
+        else:
+            places = pc.index_in(ids, value_set=there)
+            found[pc.is_valid(places).to_numpy(zero_copy_only=False)] = places.drop_null().to_numpy() + at
+        at += len(there)
+    return found
+
+
+def _ids(table: Table) -> Iterator[pa.ChunkedArray]:
+    """The ids of all rows in row order, a million or so at a time however many fragments they are in."""
+    parts: list[pa.Array] = []
+    with table.reading(f"read {table.location}"):
+        for batch in table.scanner(columns=["id"], scan_in_order=True, batch_size=_SCANNED_ROWS).to_batches():
+            parts.append(batch.column("id"))
+            if sum(map(len, parts)) >= _IDS:
+                yield pa.chunked_array(parts)
+                parts = []
+    if parts:
+        yield pa.chunked_array(parts)
 
 
 def row_bytes(table: Table, columns: Sequence[str], fragments: Iterable[int] | None = None) -> Positions:
