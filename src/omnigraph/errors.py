@@ -25,6 +25,7 @@
     ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
     ├── AlreadyExists               already_exists          the name is taken
     ├── Forbidden                   forbidden               the policy does not let this caller do it; `.action` says what
+    ├── TooBusy                     too_busy                the caller has as much under way as it may
     ├── ConflictError               somebody else got there first
     │   ├── KeyConflict             key_conflict            an entity with this id exists; `.violations` lists them
     │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
@@ -280,10 +281,14 @@ class BlobRefused(InputError):
 
 
 class NotFound(GraphError):
-    """No such thing."""
+    """No such thing. `what` and `name` say which, where somebody asked for it by name: a branch, a commit, a tag, a query."""
 
     code = "not_found"
     default_hint = "Check the spelling."
+
+    def __init__(self, message: str, *, what: str = "", name: str = "", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.what, self.name = what, name
 
 
 class AlreadyExists(GraphError):
@@ -302,6 +307,14 @@ class Forbidden(GraphError):
     def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.action, self.rule = action, rule
+
+
+class TooBusy(GraphError):
+    """The caller has as much under way as it may. Nothing was done."""
+
+    code = "too_busy"
+    retryable = True
+    default_hint = "Wait for what is under way, then retry."
 
 
 class ConflictError(GraphError):

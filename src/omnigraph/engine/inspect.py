@@ -294,7 +294,12 @@ class Inspection:
         try:
             return self._past.commit(commit, maintenance=maintenance)
         except (HistoryReclaimed, NotFound):
-            raise NotFound(f"commit '{commit}' not found", hint="The commits of a branch are listed newest first.") from None
+            raise NotFound(
+                f"commit '{commit}' not found",
+                what="commit",
+                name=str(commit),
+                hint="The commits of a branch are listed newest first.",
+            ) from None
 
     def snapshot(self, view: View) -> GraphSnapshot:
         """What stands where."""
@@ -322,7 +327,11 @@ class Inspection:
             raise UsageError(f"invalid Blob selector: `{cell.property}` is {what}", hint=_near(cell.property, blobs))
         values = images(view.stored(found).table, [cell.id])[cell.property].to_pylist()
         if not values or values[0] is None:
-            raise NotFound("Blob cell not found", hint=f"{cell.type} {cell.id} does not exist, or its {cell.property} is null.")
+            raise NotFound(
+                "Blob cell not found",
+                what="Blob cell",
+                hint=f"{cell.type} {cell.id} does not exist, or its {cell.property} is null.",
+            )
         return Blob(cell.entity, cell.type, cell.id, cell.property, plain_cell(values[0]), view.snapshot.commit)
 
 

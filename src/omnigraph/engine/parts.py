@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.engine.calls.arguments import State
+from omnigraph.engine.execution.reader import Reader
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.past import Past
 from omnigraph.engine.snapshot.view import View, Workspace
@@ -19,6 +20,7 @@ class Parts:
     store: GraphStore
     workspace: Workspace
     past: Past
+    reader: Reader
     _view: Callable[[str | None, State | None], View]
 
     def view(self, branch: str | None = None, at: State | None = None) -> View:
@@ -28,4 +30,4 @@ class Parts:
 
 def parts_of(graph: Graph) -> Parts:
     """The parts of an open graph. People hold the graph; the pipeline needs what is below."""
-    return Parts(graph._store, graph._workspace, graph._past, graph._view)
+    return Parts(graph._store, graph._workspace, graph._past, graph._reader, graph._view)

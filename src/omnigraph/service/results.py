@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.load.run.progress import Report as Report
     from omnigraph.engine.load.run.result import LoadResult as LoadResult
     from omnigraph.engine.planning.prepared import QueryText as QueryText
+    from omnigraph.engine.write.receipt import Receipt as Receipt
+    from omnigraph.storage.commits.lineage import Commit as Commit
     from omnigraph.storage.commits.refs import Tag as Tag
 
 _WHERE: Final = {
@@ -30,6 +32,7 @@ _WHERE: Final = {
     "Block": "omnigraph.engine.history.blocks",
     "Cause": "omnigraph.engine.history.blocks",
     "Change": "omnigraph.engine.history.changes",
+    "Commit": "omnigraph.storage.commits.lineage",
     "Conflict": "omnigraph.engine.history.conflicts",
     "Diff": "omnigraph.engine.history.diff",
     "Graph": "omnigraph.engine.graph",
@@ -38,6 +41,7 @@ _WHERE: Final = {
     "Node": "omnigraph.engine.export.subgraph",
     "Progress": "omnigraph.engine.load.run.progress",
     "QueryText": "omnigraph.engine.planning.prepared",
+    "Receipt": "omnigraph.engine.write.receipt",
     "Report": "omnigraph.engine.load.run.progress",
     "Result": "omnigraph.engine.execution.result",
     "SchemaChange": "omnigraph.engine.history.evolution",

@@ -9,7 +9,7 @@ audit        what was decided, and what became of a write, is written down
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
@@ -22,6 +22,14 @@ from omnigraph.service.graphs import GraphRef, Graphs
 from omnigraph.service.operation import Operation
 
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Accesses that were all allowed. The first, which is what the operation is about, stands for it in the audit of a write."""
+
+    accesses: tuple[Access, ...]
+    decision: Decision
 
 
 class Service:
@@ -40,9 +48,10 @@ class Service:
         self._admission = admission or Unlimited()
         self._audit = audit or LogSink()
 
-    def run(self, caller: Caller, operation: Operation[R]) -> R:
-        """Do something for somebody, if they may."""
-        first = self._authorise(caller, operation)
+    def run(self, caller: Caller, operation: Operation[R], permit: Permit | None = None) -> R:
+        """Do something for somebody, if they may. A permit that was given for the same accesses is not asked for again."""
+        if permit is None or permit.accesses != operation.access(_Lookup(self.graphs, operation.graph)):
+            permit = self.authorise(caller, operation)
         with self._admission.admit(caller, operation):
             if not operation.writes:
                 return operation.run(self.graphs, caller)
@@ -50,66 +59,70 @@ class Service:
             try:
                 result = operation.run(self.graphs, caller)
             except BaseException as error:
-                self._written(caller, operation, first, started, "failed", error=error)
+                self._written(caller, operation, permit, started, "failed", error=error)
                 raise
             commit = operation.commit_of(result)
-            self._written(caller, operation, first, started, "done" if operation.changed(result) else "unchanged", commit)
+            self._written(caller, operation, permit, started, "done" if operation.changed(result) else "unchanged", commit)
             return result
+
+    def authorise(self, caller: Caller, operation: Operation[Any]) -> Permit:
+        """Decide about every access an operation needs, before its content is there; raises if one is denied."""
+        accesses = operation.access(_Lookup(self.graphs, operation.graph))
+        decisions = [self.decide(caller, operation.name, operation.graph.uri, access) for access in accesses]
+        return Permit(accesses, decisions[0])
+
+    def decide(self, caller: Caller, operation: str, resource: str, access: Access) -> Decision:
+        """One decision, written down; raises if it is a denial. What is about no graph, as a list of them, asks here itself."""
+        decision = self._authoriser.decide(caller.actor, resource, access)
+        outcome: Outcome = "allowed" if decision.allowed else "denied"
+        self._audit.write(_about("decision", caller, operation, resource, outcome, access, decision))
+        if not decision.allowed:
+            raise Forbidden(decision.message, action=access.action.value, rule=decision.rule)
+        return decision
 
     def close(self) -> None:
         """Let go of the graphs."""
         self.graphs.close()
 
-    def _authorise(self, caller: Caller, operation: Operation[Any]) -> tuple[Access, Decision]:
-        """Every decision; the first of them, which is what the operation is about, stands for it in the audit of a write."""
-        decided: list[tuple[Access, Decision]] = []
-        for access in operation.access(_Lookup(self.graphs, operation.graph)):
-            decision = self._authoriser.decide(caller.actor, operation.graph.uri, access)
-            outcome: Outcome = "allowed" if decision.allowed else "denied"
-            self._audit.write(self._about("decision", caller, operation, outcome, access, decision))
-            if not decision.allowed:
-                raise Forbidden(decision.message, action=access.action.value, rule=decision.rule)
-            decided.append((access, decision))
-        return decided[0]
-
     def _written(
         self,
         caller: Caller,
         operation: Operation[Any],
-        first: tuple[Access, Decision],
+        permit: Permit,
         started: float,
         outcome: Outcome,
         commit: str | None = None,
         error: BaseException | None = None,
     ) -> None:
-        record = self._about("write", caller, operation, outcome, *first)
+        record = _about("write", caller, operation.name, operation.graph.uri, outcome, permit.accesses[0], permit.decision)
         code = None if error is None else error.code if isinstance(error, GraphError) else type(error).__name__
         took = round((time.perf_counter() - started) * 1000, 3)
         self._audit.write(replace(record, commit=commit, error=code, duration_ms=took))
 
-    def _about(
-        self,
-        kind: Literal["decision", "write"],
-        caller: Caller,
-        operation: Operation[Any],
-        outcome: Outcome,
-        access: Access,
-        decision: Decision,
-    ) -> AuditRecord:
-        return AuditRecord(
-            kind,
-            datetime.now(UTC).isoformat(timespec="milliseconds"),
-            caller.request_id,
-            caller.actor,
-            caller.origin.value,
-            operation.name,
-            operation.graph.uri,
-            outcome,
-            access.action.value,
-            access.branch,
-            access.target_branch,
-            decision.rule,
-        )
+
+def _about(
+    kind: Literal["decision", "write"],
+    caller: Caller,
+    operation: str,
+    resource: str,
+    outcome: Outcome,
+    access: Access,
+    decision: Decision,
+) -> AuditRecord:
+    return AuditRecord(
+        kind,
+        datetime.now(UTC).isoformat(timespec="milliseconds"),
+        caller.request_id,
+        caller.actor,
+        caller.origin.value,
+        operation,
+        resource,
+        outcome,
+        access.action.value,
+        access.branch,
+        access.target_branch,
+        decision.rule,
+    )
 
 
 class _Lookup:

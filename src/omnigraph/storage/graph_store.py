@@ -45,6 +45,7 @@ from omnigraph.storage.commits.name_rules import (
     gives_way,
     is_possible,
     name_in,
+    no_branch,
     reads_like_id,
     ref_path,
     some,
@@ -176,7 +177,7 @@ class GraphStore:
             if branch == MAIN:
                 require_unused(self.place, self._session)
                 raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
-            raise NotFound(f"no branch `{branch}`", hint=f"There are {some(self.branches())}.") from None
+            raise no_branch(branch, f"There are {some(self.branches())}.") from None
 
     def refs(self) -> list[Ref]:
         """Every live branch, by name, as the place has it now; `DamagedRecord` if there is one that cannot be read."""
@@ -381,7 +382,7 @@ class GraphStore:
             path = tag_path(name)
             said = self.place.get(path)
         except NotFound:
-            raise NotFound(f"no tag `{name}`") from None
+            raise NotFound(f"no tag `{name}`", what="tag", name=name) from None
         deleted: DeletedTag | None = None
         with suppress(DamagedRecord):
             deleted = DeletedTag(decoded(said, Tag, path, f"the tag `{name}`"), actor, self._now())
@@ -424,7 +425,8 @@ class GraphStore:
                 return found
         found = self._by_name(name)
         if found is None:
-            raise NotFound(f"no branch, tag or commit `{name}`", hint=f"There are the branches {some(self.branches())}.")
+            hint = f"There are the branches {some(self.branches())}."
+            raise NotFound(f"no branch, tag or commit `{name}`", what="commit", name=name, hint=hint)
         return found
 
     def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
@@ -490,7 +492,7 @@ class GraphStore:
             self._refs.pop(branch, None)
         state = self._manifest(self.ref(branch).incarnation).load()
         if state.head.sealed:
-            raise NotFound(f"no branch `{branch}`", hint="It was deleted. If its name is still listed, delete it again.")
+            raise no_branch(branch, "It was deleted. If its name is still listed, delete it again.")
         return state
 
     def locate(self, commit: str) -> tuple[Ref, Commit]:

@@ -149,6 +149,14 @@ class Result:
         assert isinstance(found, polars.DataFrame)
         return found
 
+    def json_rows(self) -> list[dict[str, Any]]:
+        """Every row as a dict of values as JSON has them, in the order of the columns."""
+        odd = [name for name, type_ in zip(self.columns, self._types, strict=True) if type_ not in _IN_JSON]
+        rows = self.rows
+        if not odd:
+            return rows
+        return [{name: wire(value) if name in odd else value for name, value in row.items()} for row in rows]
+
     def to_dict(self) -> dict[str, Any]:
         """The answer in the form programs exchange: values as JSON has them."""
         answer: dict[str, Any] = {
@@ -158,7 +166,7 @@ class Result:
         }
         if self.columns:
             answer["columns"] = self.columns
-        answer["rows"] = [{name: wire(row[name]) for name in sorted(row)} for row in self.rows]
+        answer["rows"] = self.json_rows()
         answer["graph_commit_id"] = self.graph_commit_id
         return answer
 
@@ -218,6 +226,9 @@ def _python(vec: Vec) -> list[Any]:
 
 
 _AS_THEY_ARE: Final = frozenset({pa.int64(), pa.int32(), pa.float64(), pa.bool_(), pa.uint64(), pa.uint32()})
+
+_IN_JSON: Final = frozenset({pa.int64(), pa.int32(), pa.uint64(), pa.uint32(), pa.bool_(), pa.string(), pa.large_string()})
+"""Types whose values are the same in JSON."""
 
 
 def wire(value: object) -> object:

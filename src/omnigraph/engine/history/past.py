@@ -192,4 +192,4 @@ class Past:
         try:
             return self.log.get(name) if reads_like_id(name) else self.log.logical(self._store.resolve(name)[1].id)
         except (HistoryReclaimed, NotFound):
-            raise NotFound(f"no commit `{name}`", hint="g.commits() lists those of a branch.") from None
+            raise NotFound(f"no commit `{name}`", what="commit", name=name, hint="g.commits() lists those of a branch.") from None

@@ -103,7 +103,12 @@ def chosen(file: QueryFile, name: str | None):  # type: ignore[no-untyped-def]
     for query in file.queries:
         if query.name.text == name:
             return query
-    raise NotFound(f"no query `{name}` in the text", hint=did_you_mean(name, names) or f"There are {', '.join(names)}.")
+    raise NotFound(
+        f"no query `{name}` in the text",
+        what="query",
+        name=name,
+        hint=did_you_mean(name, names) or f"There are {', '.join(names)}.",
+    )
 
 
 def _arrow_type(expression: lg.Expression) -> pa.DataType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
@@ -10,6 +11,7 @@ from omnigraph.service.operation import GraphOperation, Lookup, query_size, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from threading import Event
 
     from omnigraph.engine.execution.result import Result
     from omnigraph.engine.graph import Graph
@@ -27,12 +29,35 @@ class Query(GraphOperation["Result"]):
     query_name: str | None = None
     branch: str | None = None
     at: str | None = None
+    timeout: float | None = None
+    memory_limit: int | None = None
+    cancel: Event | None = field(default=None, compare=False, repr=False)
+    """Set by whoever no longer wants the answer."""
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, self.branch, self.at)
 
     def on(self, graph: Graph, caller: Caller) -> Result:
-        return graph.query(self.source, self.params, name=self.query_name, branch=self.branch, at=self.at)
+        return graph.query(
+            self.source,
+            self.params,
+            name=self.query_name,
+            branch=self.branch,
+            at=self.at,
+            timeout=self.timeout,
+            memory_limit=self.memory_limit,
+            cancel=self.cancel,
+        )
+
+    def small_at(self, graph: Graph) -> str | None:
+        """The state of the graph that it would read now, if its plan proves to be small there; None if it does not."""
+        from omnigraph.engine.parts import parts_of
+        from omnigraph.engine.planning.small import is_small
+
+        parts = parts_of(graph)
+        view = parts.view(self.branch, self.at)
+        prepared = parts.reader.prepare(view, self.source, self.query_name)
+        return view.snapshot.layout if is_small(prepared.plan(view), view) else None
 
     @property
     def size(self) -> int:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
-from omnigraph.errors import AlreadyExists, UsageError
+from omnigraph.errors import AlreadyExists, NotFound, UsageError
 from omnigraph.model.limits import MAX_NAME_BYTES
 
 REFS: Final = "__refs"
@@ -95,6 +95,11 @@ def check_name(name: str, what: str) -> None:
 def taken(name: str, by: str) -> AlreadyExists:
     """What is said when a name belongs to the other kind."""
     return AlreadyExists(f"`{name}` is the name of a {by}: a name is a branch or a tag, never both", hint="Choose another name.")
+
+
+def no_branch(name: str, hint: str) -> NotFound:
+    """What to say when there is no such branch."""
+    return NotFound(f"no branch `{name}`", what="branch", name=name, hint=hint)
 
 
 def some(names: Sequence[str]) -> str:

@@ -330,7 +330,8 @@ class Publisher:
     def _commit(self, waiting: _Waiting, state: ManifestState) -> Commit:
         plan = waiting.plan
         if state.head.sealed:
-            raise NotFound(f"branch `{self.branch}` was deleted", hint="Create it again, or write to another branch.")
+            hint = "Create it again, or write to another branch."
+            raise NotFound(f"branch `{self.branch}` was deleted", what="branch", name=self.branch, hint=hint)
         below = self._logical(state.head)
         if plan.expected_head not in (None, below.id, state.head.commit):
             raise PreconditionFailed(

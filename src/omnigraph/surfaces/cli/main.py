@@ -48,6 +48,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("verify", "Check the stored graph for damage."),
         "repair": ("repair", "Explain that nothing needs repairing."),
     },
+    "Serving": {
+        "serve": ("serve", "Serve graphs over HTTP."),
+    },
     "This command": {
         "alias": ("alias", "Run a query by its short name."),
         "profile": ("profile", "Show the profiles of config.yaml."),

@@ -1,0 +1,41 @@
+"""What callers may do where there is no policy: it depends on how they are known.
+
+OpenAccess      nobody is known: everything of a graph, nothing of the server
+TokenHolders    whoever has a token may do everything: a server that somebody started for themselves
+ReadOnly        whoever has a token may read; everything else waits for a policy
+"""
+
+from __future__ import annotations
+
+from omnigraph.policy.port import Access, Action, Decision
+
+
+class OpenAccess:
+    """Without tokens."""
+
+    def decide(self, actor: str | None, graph: str, access: Access) -> Decision:
+        if access.action is Action.GRAPH_LIST:
+            return _denied(access, actor, "managing the server needs tokens and a policy")
+        return Decision(True, "open", f"action '{access.action.value}' is open")
+
+
+class TokenHolders:
+    """With tokens that stand for every right."""
+
+    def decide(self, actor: str | None, graph: str, access: Access) -> Decision:
+        return Decision(True, "token", f"action '{access.action.value}' is allowed to holders of a token")
+
+
+class ReadOnly:
+    """With tokens and without a policy."""
+
+    def decide(self, actor: str | None, graph: str, access: Access) -> Decision:
+        if access.action is Action.READ:
+            return Decision(True, "default-read", f"action 'read' is allowed to actor '{actor}'")
+        return _denied(access, actor, "no policy is configured, so only reads are allowed")
+
+
+def _denied(access: Access, actor: str | None, why: str) -> Decision:
+    on = f" on branch '{access.branch}'" if access.branch is not None else ""
+    target = f" targeting branch '{access.target_branch}'" if access.target_branch is not None else ""
+    return Decision(False, None, f"policy denied action '{access.action.value}'{on}{target} for actor '{actor}': {why}")

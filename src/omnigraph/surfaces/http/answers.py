@@ -1,0 +1,73 @@
+"""Answers: structs, rows and errors as bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from omnigraph.errors import GraphError
+from omnigraph.wire.errors import ErrorOutput, error_output
+from omnigraph.wire.outputs import LegacyReadOutput, ReadOutput, ReadTarget
+
+if TYPE_CHECKING:
+    from omnigraph.service.results import Result
+
+_ENCODER: Final = msgspec.json.Encoder()
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson; charset=utf-8"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+
+
+def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A struct as JSON."""
+    return Response(_ENCODER.encode(value), status, headers, JSON)
+
+
+def error_answer(error: GraphError) -> Response:
+    """An error as JSON."""
+    status, body = error_output(error)
+    return Response(_ENCODER.encode(body), status, {"Retry-After": "60"} if status == 429 else None, JSON)
+
+
+def refused(status: int, text: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:
+    """An error that has no class of ours: it is about the request, not about a graph."""
+    return Response(_ENCODER.encode(ErrorOutput(error=text, **members)), status, headers, JSON)
+
+
+def rows_answer(result: Result, *, legacy: bool = False) -> Response:
+    """The answer to a read."""
+    about: dict[str, Any] = {
+        "query_name": result.query_name,
+        "target": ReadTarget(branch=result.branch, snapshot=result.snapshot),
+        "row_count": result.row_count,
+        "rows": result.json_rows(),
+    }
+    if result.columns:
+        about["columns"] = result.columns
+    output = LegacyReadOutput(**about) if legacy else ReadOutput(**about, graph_commit_id=result.graph_commit_id)
+    try:
+        body = _ENCODER.encode(output)
+    except OverflowError:  # integers beyond 64 bits
+        body = json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(body, 200, None, JSON)
+
+
+def arrow_answer(result: Result) -> Response:
+    """The same as an Arrow stream; what JSON says around the rows is in the metadata of its schema."""
+    import pyarrow as pa
+
+    about = {
+        "query_name": result.query_name,
+        "graph_commit_id": result.graph_commit_id,
+        "branch": result.branch,
+        "snapshot": result.snapshot,
+    }
+    table = result.to_arrow().replace_schema_metadata({"omnigraph": json.dumps(about)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return Response(sink.getvalue().to_pybytes(), 200, None, ARROW)

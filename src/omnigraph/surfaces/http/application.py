@@ -1,0 +1,197 @@
+"""The ASGI application: every request goes through the same checks, in the same order.
+
+    route (404, 405) → token (401) → graph id (400) → graph (404) → handler → answer, with the request's id
+
+What a handler raises is answered by the table in `wire.errors`; what is not one of our errors is logged and answered as an
+internal error. Nothing that is answered says where on this machine something is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from starlette.responses import Response
+
+from omnigraph.errors import GraphError, UsageError
+from omnigraph.model.versions import API_VERSION
+from omnigraph.policy.port import Authoriser
+from omnigraph.service.admission import PerActor
+from omnigraph.service.audit import Sink
+from omnigraph.service.caller import Caller, Origin
+from omnigraph.service.service import Service
+from omnigraph.surfaces.http.answers import error_answer, refused
+from omnigraph.surfaces.http.bodies import ClientGone, WrongMediaType
+from omnigraph.surfaces.http.calls import Call, no_graph
+from omnigraph.surfaces.http.exports import ExportSlots
+from omnigraph.surfaces.http.graphs import Registry, is_graph_id
+from omnigraph.surfaces.http.limits import Limits
+from omnigraph.surfaces.http.metrics import Metrics
+from omnigraph.surfaces.http.quick import QuickReads
+from omnigraph.surfaces.http.routes import ROUTES
+from omnigraph.surfaces.http.routing import Match, Router, WrongMethod, decoded
+from omnigraph.surfaces.http.threads import Threads
+from omnigraph.surfaces.http.tokens import Tokens, Unauthorized
+from omnigraph.wire.errors import error_output
+
+_log = logging.getLogger("omnigraph.http")
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+_REQUEST_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
+_ROUTER: Final = Router(ROUTES)
+
+State = Literal["serving", "draining"]
+
+
+@dataclass
+class Application:
+    """A server's graphs and rules, as an ASGI application."""
+
+    graphs: Registry
+    authoriser: Authoriser
+    tokens: Tokens = field(default_factory=Tokens)
+    limits: Limits = field(default_factory=Limits)
+    audit: Sink | None = None
+    api_version: str = API_VERSION
+    access_log: bool = False
+    state: State = "serving"
+
+    def __post_init__(self) -> None:
+        self.service = Service(
+            self.graphs,
+            authoriser=self.authoriser,
+            admission=PerActor(self.limits.inflight, self.limits.inflight_bytes),
+            audit=self.audit,
+        )
+        self.threads = Threads()
+        self.quick = QuickReads(self.graphs)
+        self.exports = ExportSlots()
+        self.metrics = Metrics()
+        self._description: bytes | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await asyncio.to_thread(self.close)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        request_id = _request_id(scope["headers"])
+        match: Match | None = None
+        try:
+            match = _ROUTER.find(scope["method"], scope.get("raw_path") or scope["path"].encode())
+            response = await self._routed(match, scope, receive, request_id)
+        except ClientGone:
+            return
+        except WrongMethod as wrong:
+            allow = {"Allow": ", ".join(wrong.allowed)}
+            response = refused(405, f"method {scope['method']} is not allowed here", allow, code="method_not_allowed")
+        except Unauthorized as error:
+            response = refused(401, str(error), {"WWW-Authenticate": "Bearer"}, code="unauthorized")
+        except WrongMediaType as error:
+            response = refused(415, str(error), code="bad_request")
+        except GraphError as error:
+            response = self._failed(error, request_id)
+        except Exception as error:
+            _log.exception("request %s failed", request_id)
+            response = error_answer(_unexpected(error))
+        response.raw_headers.append((b"x-request-id", request_id.encode()))
+        if match is not None and match.route.deprecated_for is not None and response.status_code == 200:
+            link = f'<{match.route.deprecated_for}>; rel="successor-version"'
+            response.raw_headers += [(b"deprecation", b"true"), (b"link", link.encode())]
+        await response(scope, receive, send)
+        took = time.perf_counter() - begun
+        self.metrics.answered(match, scope["method"], response.status_code, took)
+        if self.access_log:
+            path = scope["path"]
+            _log.info("%s %s %s %.1f ms %s", scope["method"], path, response.status_code, took * 1000, request_id)
+
+    async def _routed(self, match: Match | None, scope: Scope, receive: Receive, request_id: str) -> Response:
+        if match is None:
+            return refused(404, "there is nothing here", code="not_found")
+        actor = None
+        if not match.route.open and self.tokens:
+            actor = self.tokens.actor_of([value for name, value in scope["headers"] if name == b"authorization"])
+        call = Call(
+            self,
+            match.route,
+            scope["method"],
+            match.names,
+            scope["query_string"],
+            scope["headers"],
+            receive,
+            Caller(actor, Origin.HTTP, request_id),
+        )
+        if match.route.of_graph:
+            graph_id = decoded(match.names["graph_id"])
+            if not is_graph_id(graph_id):
+                raise UsageError(f"'{graph_id}' is not a graph id", hint="Letters, digits, `-` and `_`, at most 64.")
+            call.found = self.graphs.find(graph_id)
+            if call.found is None:
+                raise no_graph(graph_id)
+        return await match.route.handler(call)
+
+    def _failed(self, error: GraphError, request_id: str) -> Response:
+        status, _ = error_output(error)
+        if status >= 500:
+            _log.error("request %s failed: %s", request_id, error.message, exc_info=error)
+        return error_answer(error)
+
+    def readiness(self) -> State:
+        """Whether it takes requests."""
+        return self.state
+
+    def description(self) -> dict[str, Any]:
+        """The OpenAPI document."""
+        from omnigraph.surfaces.http.openapi import document
+
+        return document(ROUTES, self.api_version, secured=bool(self.tokens))
+
+    def openapi(self) -> bytes:
+        """The same as JSON."""
+        import msgspec
+
+        if self._description is None:
+            self._description = msgspec.json.encode(self.description())
+        return self._description
+
+    def close(self) -> None:
+        """Wait for what is running, and let go of the graphs."""
+        self.state = "draining"
+        self.threads.close()
+        self.service.close()
+
+
+def _request_id(headers: list[tuple[bytes, bytes]]) -> str:
+    for name, value in headers:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            return value.decode()
+    return os.urandom(8).hex()
+
+
+def _unexpected(error: Exception) -> GraphError:
+    from omnigraph.errors import UnexpectedError
+
+    return UnexpectedError(type(error).__name__)

@@ -1,0 +1,101 @@
+"""What requests carry: read up to a limit, decoded strictly, and held against its struct.
+
+A body is refused that is too large, is not what it says it is, is not UTF-8, repeats a member of an object, or is nested deeper
+than anybody means. Numbers stay as they are, however large.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NoReturn, TypeVar
+
+import msgspec
+
+from omnigraph.errors import ResourceLimit, UsageError
+
+T = TypeVar("T")
+
+Receive = Callable[[], Awaitable[Any]]
+
+
+class ClientGone(Exception):
+    """The client went away while it was sending."""
+
+
+class WrongMediaType(Exception):
+    """The body is not of a kind that the route takes."""
+
+
+async def read_body(receive: Receive, declared: str | None, most: int, resource: str = "request_bytes") -> bytes:
+    """The whole body, or an error as soon as it is clear that it is too large."""
+    if declared is not None and declared.isdigit() and int(declared) > most:
+        raise _too_large(int(declared), most, resource)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise _too_large(size, most, resource)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(actual: int, most: int, resource: str) -> ResourceLimit:
+    return ResourceLimit(
+        f"the request has {actual} bytes, the most is {most}",
+        resource=resource,
+        actual=actual,
+        limit=most,
+        hint="Send it in parts.",
+    )
+
+
+def require_json(content_type: str | None) -> None:
+    """Refuse what does not say that it is JSON."""
+    kind = (content_type or "").split(";", 1)[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise WrongMediaType("expected a request with `Content-Type: application/json`")
+
+
+def decode(body: bytes, struct: type[T], what: str = "request body") -> T:
+    """A body as its struct."""
+    try:
+        return msgspec.convert(parse(body), struct)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"invalid {what}: {error}", hint="") from None
+    except ValueError as error:
+        raise UsageError(f"invalid {what}: {error}", hint="") from None
+
+
+def parse(body: bytes) -> Any:
+    """JSON as values; raises ValueError."""
+    try:
+        return _DECODER.decode(body.decode())
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set[str]()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"the member {twice!r} is there twice")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)

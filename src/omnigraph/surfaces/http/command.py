@@ -1,0 +1,131 @@
+"""The two programs that start a server.
+
+    omnigraph-server GRAPH…    as the contract has it: tokens from the environment; without a policy they are for reading
+    omnigraph serve GRAPH…     for oneself: a token is made and shown once, and whoever has it may do everything
+
+`omnigraph serve` becomes this program instead of calling it, so that a server holds nothing of the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from omnigraph.errors import GraphError
+from omnigraph.model.versions import API_VERSION
+from omnigraph.surfaces.http.settings import DEFAULT_BIND, Access, ServerSettings, is_set
+
+_OPTIONS: tuple[Callable[..., Any], ...] = (
+    click.argument("graphs", nargs=-1, required=True, metavar="GRAPH…"),
+    click.option(
+        "--bind", default=DEFAULT_BIND, envvar="OMNIGRAPH_BIND", show_default=True, help="Where to listen; port 0: any."
+    ),
+    click.option("--unauthenticated", is_flag=True, help="No tokens: whoever can connect may do everything."),
+    click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 256), help="Processes that answer."),
+    click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, as PEM."),
+    click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key."),
+    click.option("--api-version", default=API_VERSION, envvar="OMNIGRAPH_API_VERSION", help="Version that /healthz reports."),
+    click.option("--access-log", is_flag=True, help="Log a line per request."),
+    click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the log."),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        envvar="OMNIGRAPH_LOG",
+        default="info",
+        show_default=True,
+        help="What is logged.",
+    ),
+)
+
+
+def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.command("omnigraph-server", context_settings=_HELP)
+@_options
+def server(**given: Any) -> int:
+    """Serve graphs over HTTP. Each GRAPH is a folder, an s3:// address, or ID= and one of them.
+
+    Tokens come from OMNIGRAPH_SERVER_BEARER_TOKEN, …_TOKENS_FILE or …_TOKENS_JSON. Whoever has one may read; everything else
+    needs a policy.
+    """
+    from omnigraph.surfaces.http.server import run
+
+    return run(_settings(given, Access.READ))
+
+
+@click.command("omnigraph serve", context_settings=_HELP)
+@click.option("--read-only", is_flag=True, help="Open the graphs so that nothing can be written.")
+@_options
+def serve(read_only: bool, **given: Any) -> int:
+    """Serve graphs over HTTP, for yourself or for agents you trust.
+
+    Each GRAPH is a folder, an s3:// address, or ID= and one of them. A token is made and shown once, unless tokens are given by
+    OMNIGRAPH_SERVER_BEARER_TOKEN, …_TOKENS_FILE or …_TOKENS_JSON. Whoever has one may do everything.
+
+    \b
+    omnigraph serve people.omni
+    omnigraph serve people=./people.omni s3://bucket/papers --workers 2
+    """
+    from omnigraph.surfaces.http.server import new_token, run
+    from omnigraph.surfaces.http.tokens import ONE, Tokens
+
+    settings = _settings({**given, "read_only": read_only}, Access.HOLDERS)
+    if settings.access is Access.HOLDERS and not Tokens.from_environment(os.environ):
+        os.environ[ONE] = new_token()
+        click.echo(f"token (shown once): {os.environ[ONE]}", err=True)
+    return run(settings)
+
+
+def _settings(given: dict[str, Any], access: Access) -> ServerSettings:
+    if (given["tls_cert"] is None) != (given["tls_key"] is None):
+        raise click.UsageError("--tls-cert and --tls-key belong together")
+    is_open = given["unauthenticated"] or is_set(os.environ.get("OMNIGRAPH_UNAUTHENTICATED"))
+    return ServerSettings(
+        graphs=given["graphs"],
+        bind=given["bind"],
+        access=Access.OPEN if is_open else access,
+        read_only=given.get("read_only", False),
+        workers=given["workers"],
+        certificate=given["tls_cert"],
+        key=given["tls_key"],
+        api_version=given["api_version"],
+        access_log=given["access_log"],
+        json_logs=given["log_format"] == "json",
+        log_level=given["log_level"],
+    )
+
+
+def main() -> None:
+    """`omnigraph-server`."""
+    _run(server, sys.argv[1:])
+
+
+def start() -> None:
+    """`omnigraph serve`."""
+    _run(serve, sys.argv[1:])
+
+
+def _run(command: click.Command, arguments: list[str]) -> None:
+    try:
+        sys.exit(command.main(arguments, prog_name=command.name, standalone_mode=False))
+    except GraphError as error:
+        click.echo(f"error: {error}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)
+        sys.exit(1)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)

@@ -1,0 +1,45 @@
+"""What a server allows: times, sizes, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.errors import UsageError
+from omnigraph.service.admission import BYTES, INFLIGHT
+
+INFLIGHT_MAX: Final = "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX"
+BYTES_MAX: Final = "OMNIGRAPH_PER_ACTOR_BYTES_MAX"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one server."""
+
+    query_seconds: float = 60.0
+    """How long one read may take…"""
+    query_bytes: int = 2 << 30
+    """…and how much memory it may use."""
+    inflight: int = INFLIGHT
+    """Writes that one actor has under way at most…"""
+    inflight_bytes: int = BYTES
+    """…and their bytes."""
+    shutdown_seconds: float = 30.0
+    """How long requests have to end when the server is to stop."""
+    body_seconds: float = 30.0
+    """How long a client may take to send the next part of a body."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Limits:
+        """Limits as the environment sets them."""
+        return cls(inflight=_number(environment, INFLIGHT_MAX, INFLIGHT), inflight_bytes=_number(environment, BYTES_MAX, BYTES))
+
+
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise UsageError(f"{name} must be a positive whole number, not {text!r}", hint="")
+    return int(text)

@@ -1,0 +1,59 @@
+"""Which reads run where they arrive.
+
+A read whose plan is small, and which was answered in a moment from the very state it would read now, is answered in the event
+loop: handing it to a thread would take longer than the answer. The first read of a text, and the first after each commit, go to
+a thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from omnigraph.surfaces.http.graphs import Registry, ServedGraph
+
+if TYPE_CHECKING:
+    from omnigraph.service.operations.query import Query
+    from omnigraph.service.results import Result
+    from omnigraph.surfaces.http.calls import Call
+
+_KEPT: Final = 1_024
+_SECONDS: Final = 0.002
+"""A read that took no longer is quick."""
+
+_Key = tuple[str, str, str | None, str | None]
+
+
+class QuickReads:
+    """Remembers which reads were quick, and of which state."""
+
+    def __init__(self, graphs: Registry) -> None:
+        self._graphs = graphs
+        self._known: OrderedDict[_Key, str] = OrderedDict()
+
+    async def run(self, call: Call, operation: Query) -> Result:
+        """The answer to a read, here or in a thread."""
+        graph, key = call.graph, _key(call.graph, operation)
+        known = self._known.get(key)
+        if known is not None and known == operation.small_at(self._graphs.open(graph.ref)):
+            return call.run_here(operation)
+        result, state = await call.do(lambda: self._measured(call, operation))
+        if state is not None:
+            self._known[key] = state
+            self._known.move_to_end(key)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return result
+
+    def _measured(self, call: Call, operation: Query) -> tuple[Result, str | None]:
+        begun = time.perf_counter()
+        result = call.run_here(operation)
+        if time.perf_counter() - begun > _SECONDS or operation.at is not None or not call.graph.is_local:
+            return result, None
+        return result, operation.small_at(self._graphs.open(call.graph.ref))
+
+
+def _key(graph: ServedGraph, operation: Query) -> _Key:
+    source = operation.source if isinstance(operation.source, str) else operation.source.text
+    return graph.id, source, operation.query_name, operation.branch
