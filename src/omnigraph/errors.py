@@ -292,10 +292,14 @@ class NotFound(GraphError):
 
 
 class AlreadyExists(GraphError):
-    """The name is taken."""
+    """The name is taken. `what` and `name` say which, where somebody asked for it by name."""
 
     code = "already_exists"
     default_hint = "Choose another name or delete the existing one first."
+
+    def __init__(self, message: str, *, what: str = "", name: str = "", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.what, self.name = what, name
 
 
 class Forbidden(GraphError):
@@ -364,10 +368,24 @@ class PreconditionFailed(ConflictError):
     code = "precondition_failed"
     default_hint = "Read the branch again, decide anew, and pass the commit you read."
 
-    def __init__(self, message: str, *, expected: str | None = None, actual: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        branch: str = "",
+        expected: str | None = None,
+        actual: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
+        self.branch = branch
         self.expected = expected
         self.actual = actual
+
+    @classmethod
+    def at(cls, branch: str, *, expected: str | None, actual: str) -> PreconditionFailed:
+        """What to say of a branch that is elsewhere."""
+        return cls(f"branch `{branch}` is at {actual}, not at {expected}", branch=branch, expected=expected, actual=actual)
 
     def to_dict(self) -> dict[str, object]:
         told = {"expected": self.expected, "actual": self.actual}

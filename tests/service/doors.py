@@ -53,9 +53,9 @@ class Watched(Service):
         self.asked: list[tuple[Caller, Operation[Any]]] = []
         super().__init__(DirectGraphs(), authoriser=authoriser, audit=self.audit)
 
-    def run(self, caller: Caller, operation: Operation[Any]) -> Any:
+    def run(self, caller: Caller, operation: Operation[Any], permit: Any = None) -> Any:
         self.asked.append((caller, operation))
-        return super().run(caller, operation)
+        return super().run(caller, operation, permit)
 
     @property
     def ran(self) -> set[type[Operation[Any]]]:

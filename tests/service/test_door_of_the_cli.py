@@ -169,11 +169,11 @@ RECORDED: dict[str, Callable[[dict[str, str]], str | None]] = {
 class Later(Watched):
     """The door, at a time when what is stored is old enough to be cleaned up."""
 
-    def run(self, caller: Any, operation: Any) -> Any:
+    def run(self, caller: Any, operation: Any, permit: Any = None) -> Any:
         clock = MovedClock()
         clock.pass_time()
         vars(self.graphs.open(operation.graph)._store)["_clock"] = clock
-        return super().run(caller, operation)
+        return super().run(caller, operation, permit)
 
 
 @pytest.mark.parametrize("name", [n for n in TOUCHING if "as" in LEAVES[n].usable and n not in ("alias", "branch delete")])

@@ -395,7 +395,7 @@ class Graph:
             raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
         now = view.snapshot.commit
         if if_commit not in (None, now, view.snapshot.layout) and not self._past.is_layout(if_commit, now):
-            raise PreconditionFailed(f"branch `{branch}` is at {now}, not at {if_commit}", expected=if_commit, actual=now)
+            raise PreconditionFailed.at(branch, expected=if_commit, actual=now)
         run = self._reader.run(view, prepared, params)
         external = later.settling.External.of(self.external_blobs, self._store.place.options, copies=True)
         outcome = later.staging.stage(prepared.query, run, self._store.ids, external)

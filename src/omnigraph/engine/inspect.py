@@ -308,7 +308,7 @@ class Inspection:
         found = []
         for type_ in types:
             state = states[table_key(type_)]
-            found.append(TypeState(type_.kind, type_.name, state.location, state.pin, state.rows, state.fragments))
+            found.append(TypeState(type_.kind, type_.name, state.location, state.version, state.rows, state.fragments))
         number = self.commit(view.snapshot.commit).number
         return GraphSnapshot(view.snapshot.branch, view.snapshot.commit, number, tuple(found))
 

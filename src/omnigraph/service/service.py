@@ -9,11 +9,12 @@ audit        what was decided, and what became of a write, is written down
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, NotFound
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Authoriser, Decision, PermitAll
 from omnigraph.service.admission import Admission, Unlimited
 from omnigraph.service.audit import AuditRecord, LogSink, Outcome, Sink
@@ -24,7 +25,7 @@ from omnigraph.service.operation import Operation
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Permit:
     """Accesses that were all allowed. The first, which is what the operation is about, stands for it in the audit of a write."""
 

@@ -40,6 +40,7 @@ from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, Sc
 from omnigraph.storage.commits.name_rules import (
     REFS,
     TAGS,
+    branch_exists,
     check_branch_name,
     check_name,
     gives_way,
@@ -223,7 +224,7 @@ class GraphStore:
         try:
             self.place.put_new(ref_path(name), said, removed)
         except AlreadyExists:
-            raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.") from None
+            raise branch_exists(name) from None
         if incarnation in ledger(self.place).feared.manifests or not self._manifest(incarnation).is_there():
             self.place.remove(ref_path(name), said)
             raise StalledWrite(f"making branch `{name}` took so long that cleanup took it for garbage", hint="Create it again.")

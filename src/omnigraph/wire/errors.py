@@ -184,6 +184,11 @@ def _text(error: e.GraphError) -> str:
             return "\n\n".join(d.render() for d in error.diagnostics)
         case e.NotFound(what=what, name=name) if name:
             return f"{what} '{name}' not found"
+        case e.AlreadyExists(what=what, name=name) if name:
+            return f"{what} '{name}' already exists"
+        case e.PreconditionFailed():
+            now = error.actual or "<absent>"
+            return f"precondition failed on branch '{error.branch}': expected head '{error.expected}' but current is {now}"
         case e.MergeConflict():
             return _merge_text(error)
         case e.ResourceLimit(resource=str(resource)):
@@ -252,7 +257,9 @@ def _source(error: e.BlobUnavailable) -> dict[str, Any]:
 
 
 def _violations(error: Any) -> dict[str, Any]:
-    return {"violations": [v.to_dict() for v in error.violations]} if error.violations else {}
+    """Records that break the schema, without the file they were in: that was the body, or is nobody's business."""
+    shown = [{name: value for name, value in v.to_dict().items() if name != "file"} for v in error.violations]
+    return {"violations": shown} if shown else {}
 
 
 _DETAILS: Final[Mapping[type[e.GraphError], Callable[[Any], dict[str, Any]]]] = {
@@ -262,8 +269,8 @@ _DETAILS: Final[Mapping[type[e.GraphError], Callable[[Any], dict[str, Any]]]] = 
     e.ChangeFeedGap: _gap,
     e.ParentlessCommit: _refusal,
     e.SchemaBoundary: _refusal,
-    e.KeyConflict: _key,
     e.BlobUnavailable: _source,
     e.ValidationError: _violations,
+    e.KeyConflict: lambda error: {**_key(error), **_violations(error)},
     e.LanguageError: lambda error: {"diagnostics": [d.to_dict() for d in error.diagnostics]},
 }

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 EntityKind = Literal["node", "edge"]
 Op = Literal["insert", "update", "delete"]
+MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 
 
 class HealthOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,7 +237,7 @@ class BranchMergeOutput(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     target: str
-    outcome: Literal["already_up_to_date", "fast_forward", "merged"]
+    outcome: MergeOutcome
     actor_id: str | None
     branch_deleted: bool | UnsetType = UNSET
     branch_delete_error: str | UnsetType = UNSET

@@ -92,7 +92,7 @@ class Past:
             found = self._apart(old, new, parted, chosen)
         deltas = [chosen.applied(delta) for delta in found]
         now = types_of(new.catalog)
-        pins = {now[key].name: state.pin for key, state in new.snapshot.tables.items() if key in now}
+        pins = {now[key].name: state.version for key, state in new.snapshot.tables.items() if key in now}
         ends = [End(name, c.id, c.number) for name, c in ((before, self._seen(old)), (after, self._seen(new)))]
         return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins)
 

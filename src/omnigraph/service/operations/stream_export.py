@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.service.caller import Caller
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ExportStream:
     """Lines that are read as they are taken, and the commit they are of."""
 
@@ -23,7 +23,7 @@ class ExportStream:
     chunks: Iterator[bytes]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StreamExport(GraphOperation[ExportStream]):
     """A graph, or some of its types, as JSON lines. What is wrong with the request is said before the first of them."""
 

@@ -68,7 +68,7 @@ def check_branch_name(name: str, existing: Iterable[str]) -> None:
     check_name(name, "branch")
     for other in existing:
         if other == name:
-            raise AlreadyExists(f"branch `{name}` exists already", hint="Choose another name.")
+            raise branch_exists(name)
         if other.startswith(f"{name}/") or name.startswith(f"{other}/"):
             raise UsageError(f"branch `{name}` and branch `{other}` cannot both exist: one is a path inside the other")
 
@@ -95,6 +95,11 @@ def check_name(name: str, what: str) -> None:
 def taken(name: str, by: str) -> AlreadyExists:
     """What is said when a name belongs to the other kind."""
     return AlreadyExists(f"`{name}` is the name of a {by}: a name is a branch or a tag, never both", hint="Choose another name.")
+
+
+def branch_exists(name: str) -> AlreadyExists:
+    """What to say when there is such a branch."""
+    return AlreadyExists(f"branch `{name}` exists already", what="branch", name=name, hint="Choose another name.")
 
 
 def no_branch(name: str, hint: str) -> NotFound:

@@ -336,6 +336,7 @@ class Publisher:
         if plan.expected_head not in (None, below.id, state.head.commit):
             raise PreconditionFailed(
                 f"branch `{self.branch}` is at {below.id}, not at {plan.expected_head}: somebody committed in between",
+                branch=self.branch,
                 expected=plan.expected_head,
                 actual=below.id,
             )

@@ -130,6 +130,9 @@ class IndexState:
     """Fragments of the present version that the index covers."""
 
 
+_JSON_INTEGERS = 1 << 53
+
+
 @frozen
 class TableState:
     """A table as a commit sees it."""
@@ -141,6 +144,11 @@ class TableState:
     rows: int
     fragments: int
     indexes: tuple[IndexState, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The pin as a number that JSON's readers can hold: below 2 to the 53."""
+        return self.pin % _JSON_INTEGERS or 1
 
     def holds_what(self, other: TableState) -> bool:
         """Whether another state is the same version of the same table."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 from omnigraph.service.direct import DirectGraphs
 from omnigraph.service.graphs import GraphRef
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.service.results import Graph
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 RESERVED: Final = frozenset(
@@ -23,7 +23,7 @@ RESERVED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServedGraph:
     """A graph under the id that it is addressed by."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import UNSET
@@ -47,15 +47,12 @@ def load_members(result: LoadResult) -> dict[str, Any]:
 
 def merge_output(merged: Merge, deleted: bool | None = None, delete_error: str | None = None) -> o.BranchMergeOutput:
     """What a merge came to, and what became of its source."""
-    return msgspec.convert(
-        {
-            "source": merged.source,
-            "target": merged.into,
-            "outcome": merged.outcome,
-            "actor_id": merged.actor,
-            "branch_deleted": UNSET if deleted is None else deleted,
-            "branch_delete_error": UNSET if delete_error is None else delete_error,
-            "graph_commit_id": UNSET if merged.commit is None else merged.commit.id,
-        },
-        o.BranchMergeOutput,
+    return o.BranchMergeOutput(
+        source=merged.source,
+        target=merged.into,
+        outcome=cast("o.MergeOutcome", merged.outcome),
+        actor_id=merged.actor,
+        branch_deleted=UNSET if deleted is None else deleted,
+        branch_delete_error=UNSET if delete_error is None else delete_error,
+        graph_commit_id=UNSET if merged.commit is None else merged.commit.id,
     )

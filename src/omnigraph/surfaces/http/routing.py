@@ -8,11 +8,11 @@ a name.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote_to_bytes
 
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -28,7 +28,7 @@ LARGE_BODY: Final = 32 << 20
 _NAME: Final = "*"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Route:
     """A method and a path, and who answers. `{x}` in a path is a name; those below `/graphs/{graph_id}` are of one graph."""
 
@@ -57,7 +57,7 @@ class Route:
 _OF_GRAPH: Final = "/graphs/{graph_id}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """A route, and the segments that its names stand for, as they were sent."""
 

@@ -15,11 +15,11 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from omnigraph.errors import UsageError
+from omnigraph.model.frozen import frozen
 
 _PREFIX: Final = "OMNIGRAPH_SERVER_BEARER_TOKEN"
 SECRET: Final = f"{_PREFIX}S_AWS_SECRET"
@@ -34,7 +34,7 @@ class Unauthorized(Exception):
     """No token, or one that nobody has."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tokens:
     """Digests of tokens, and whose they are."""
 

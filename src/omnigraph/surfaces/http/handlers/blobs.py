@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -49,7 +49,7 @@ async def blob(call: Call) -> Response:
         return refused(412, "the Blob is another one", {"ETag": tag}, code="conflict")
     unwanted = call.header(b"if-none-match")
     if unwanted is not None and _matches(unwanted, tag, weak=True):
-        return _full_length(Response(b"", 304, headers), len(data))
+        return NotModified(headers, len(data))
     if call.method == "HEAD":
         return Response(data, 200, headers, BYTES)
     part = _part(call.header(b"range"), call.header(b"if-range"), tag, len(data))
@@ -68,9 +68,16 @@ async def blob(call: Call) -> Response:
     return Response(data[start:end], 206, {**headers, "Content-Range": f"bytes {start}-{end - 1}/{len(data)}"}, BYTES)
 
 
-def _full_length(response: Response, length: int) -> Response:
-    response.headers["content-length"] = str(length)
-    return response
+class NotModified(Response):
+    """304, with the length that the body would have."""
+
+    def __init__(self, headers: dict[str, str], length: int) -> None:
+        super().__init__(b"", 304, headers)
+        self.headers["content-length"] = str(length)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        scope["method"] = "HEAD"  # the server counts what it sends against the length, except for HEAD
+        await super().__call__(scope, receive, send)
 
 
 def _matches(header: str, tag: str, *, weak: bool) -> bool:

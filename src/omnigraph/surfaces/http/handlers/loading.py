@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 from starlette.responses import Response
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import UsageError, ValidationError
 from omnigraph.service.operations.load import Load
 from omnigraph.surfaces.http.answers import answer
 from omnigraph.surfaces.http.bodies import WrongMediaType
@@ -27,8 +27,9 @@ async def load(call: Call) -> Response:
     wanted = await call.json(IngestRequest)
     body = wanted.data.encode("utf-8", "surrogatepass")
     with _file(body) as path:
-        operation = _load(call, str(path), wanted.mode or "merge", wanted.branch, wanted.from_, len(body), "compatible")
-        result = await call.run(operation)
+        operation = _load(call, str(path), wanted.mode or "merge", wanted.branch, wanted.from_, "compatible")
+        with _complaints_by("record"):
+            result = await call.run(operation)
     return answer(IngestOutput(uri=call.graph.uri, **load_members(result)))
 
 
@@ -41,10 +42,10 @@ async def load_ndjson(call: Call) -> Response:
     if mode not in get_args(LoadMode):
         raise UsageError(f"mode must be one of {', '.join(get_args(LoadMode))}, not {mode!r}", hint="")
     branch, from_ = call.parameter("branch"), call.parameter("from")
-    permit = await call.authorise(_load(call, "", mode, branch, from_, 0, "strict"))
+    permit = await call.authorise(_load(call, "", mode, branch, from_, "strict"))
     body = await call.body("graph_batch_request_bytes")
-    with _file(body) as path:
-        result = await call.run(_load(call, str(path), mode, branch, from_, len(body), "strict"), permit)
+    with _file(body) as path, _complaints_by("line"):
+        result = await call.run(_load(call, str(path), mode, branch, from_, "strict"), permit)
     return answer(GraphBatchLoadOutput(**load_members(result)))
 
 
@@ -54,7 +55,6 @@ def _load(
     mode: str,
     branch: str | None,
     from_: str | None,
-    size: int,
     dialect: Literal["strict", "compatible"],
 ) -> Load:
     return Load(
@@ -67,6 +67,21 @@ def _load(
         dialect=dialect,
         allow_empty=True,
     )
+
+
+@contextmanager
+def _complaints_by(unit: str) -> Iterator[None]:
+    """What is wrong with records is said by their place in the body."""
+    try:
+        yield
+    except ValidationError as error:
+        first = next(iter(error.violations), None)
+        if first is None:
+            raise
+        where = "" if first.line is None else f"{unit} {first.line}: "
+        more = len(error.violations) - 1
+        text = f"{where}{first.message}{f' (and {more} more)' if more else ''}"
+        raise ValidationError(text, violations=error.violations, hint=error.hint) from error
 
 
 @contextmanager
