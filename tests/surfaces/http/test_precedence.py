@@ -86,3 +86,28 @@ def test_reads_do_not_change(ada: httpx.Client) -> None:
     found = ada.post("/query", json={"query": 'query add() { insert Person { name: "x" } }'})
     assert found.status_code == 400
     assert "add" in found.json()["error"]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_answers_are_packed_for_those_who_take_them_so(ada: httpx.Client, coding: str) -> None:
+    import zlib
+
+    import zstandard
+
+    plain = ada.get("/schema", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    with ada.stream("POST", "/export", json={}, headers={"Accept-Encoding": f"{coding};q=0.9, *;q=0"}) as found:
+        assert found.headers["content-encoding"] == coding
+        packed = b"".join(found.iter_raw())
+    text = zlib.decompress(packed, 47) if coding == "gzip" else zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+    assert text == ada.post("/export", json={}, headers={"Accept-Encoding": "identity"}).content
+
+
+def test_there_are_no_stored_queries_without_a_cluster(ada: httpx.Client) -> None:
+    assert ada.get("/queries").json() == {"queries": []}
+    for body in (b"", b"null", b'{"params": {}}'):
+        found = ada.post("/queries/some%2Fname", content=body)
+        assert (found.status_code, found.json()["error"]) == (404, "stored query not found")
+    wrong = ada.post("/queries/x", content=b"[")
+    assert wrong.status_code == 400
+    assert wrong.json()["error"].startswith("invalid stored-query invocation body: ")

@@ -27,8 +27,9 @@ from omnigraph.service.audit import Sink
 from omnigraph.service.caller import Caller, Origin
 from omnigraph.service.service import Service
 from omnigraph.surfaces.http.answers import error_answer, refused
-from omnigraph.surfaces.http.bodies import ClientGone, WrongMediaType
+from omnigraph.surfaces.http.bodies import ClientGone, TooSlow, WrongMediaType
 from omnigraph.surfaces.http.calls import Call, no_graph
+from omnigraph.surfaces.http.compression import Packing, accepted
 from omnigraph.surfaces.http.exports import ExportSlots
 from omnigraph.surfaces.http.graphs import Registry, is_graph_id
 from omnigraph.surfaces.http.limits import Limits
@@ -110,6 +111,8 @@ class Application:
             response = refused(405, f"method {scope['method']} is not allowed here", allow, code="method_not_allowed")
         except Unauthorized as error:
             response = refused(401, str(error), {"WWW-Authenticate": "Bearer"}, code="unauthorized")
+        except TooSlow as error:
+            response = refused(408, str(error), {"Connection": "close"}, code="bad_request")
         except WrongMediaType as error:
             response = refused(415, str(error), code="bad_request")
         except GraphError as error:
@@ -121,7 +124,8 @@ class Application:
         if match is not None and match.route.deprecated_for is not None and response.status_code == 200:
             link = f'<{match.route.deprecated_for}>; rel="successor-version"'
             response.raw_headers += [(b"deprecation", b"true"), (b"link", link.encode())]
-        await response(scope, receive, send)
+        coding = accepted(scope["headers"])
+        await response(scope, receive, send if coding is None else Packing(send, coding))
         took = time.perf_counter() - begun
         self.metrics.answered(match, scope["method"], response.status_code, took)
         if self.access_log:

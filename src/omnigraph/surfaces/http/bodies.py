@@ -6,6 +6,7 @@ than anybody means. Numbers stay as they are, however large.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NoReturn, TypeVar
@@ -23,18 +24,27 @@ class ClientGone(Exception):
     """The client went away while it was sending."""
 
 
+class TooSlow(Exception):
+    """The client does not go on sending."""
+
+
 class WrongMediaType(Exception):
     """The body is not of a kind that the route takes."""
 
 
-async def read_body(receive: Receive, declared: str | None, most: int, resource: str = "request_bytes") -> bytes:
+async def read_body(
+    receive: Receive, declared: str | None, most: int, resource: str = "request_bytes", seconds: float | None = None
+) -> bytes:
     """The whole body, or an error as soon as it is clear that it is too large."""
     if declared is not None and declared.isdigit() and int(declared) > most:
         raise _too_large(int(declared), most, resource)
     parts: list[bytes] = []
     size = 0
     while True:
-        message = await receive()
+        try:
+            message = await asyncio.wait_for(receive(), seconds)
+        except TimeoutError:
+            raise TooSlow(f"the rest of the body did not come within {seconds:g} s") from None
         if message["type"] == "http.disconnect":
             raise ClientGone
         part = message.get("body", b"")

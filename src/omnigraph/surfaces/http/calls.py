@@ -75,7 +75,8 @@ class Call:
 
     async def body(self, resource: str = "request_bytes") -> bytes:
         """The body as it is."""
-        return await read_body(self.receive, self.header(b"content-length"), self.route.largest_body, resource)
+        length, slowest = self.header(b"content-length"), self.application.limits.body_seconds
+        return await read_body(self.receive, length, self.route.largest_body, resource, slowest)
 
     async def json(self, struct: type[T]) -> T:
         """The body as its struct."""

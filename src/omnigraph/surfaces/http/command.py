@@ -103,6 +103,7 @@ def _settings(given: dict[str, Any], access: Access) -> ServerSettings:
         access_log=given["access_log"],
         json_logs=given["log_format"] == "json",
         log_level=given["log_level"],
+        origins=tuple(o.strip() for o in os.environ.get("OMNIGRAPH_CORS_ORIGINS", "").split(",") if o.strip()),
     )
 
 

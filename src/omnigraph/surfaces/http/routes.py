@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from omnigraph.surfaces.http.handlers import about, blobs, branches, changes, exporting, history, loading, reading, writing
+from omnigraph.surfaces.http.handlers import (
+    about,
+    blobs,
+    branches,
+    changes,
+    exporting,
+    history,
+    loading,
+    reading,
+    stored,
+    writing,
+)
 from omnigraph.surfaces.http.routing import LARGE_BODY, Route
 from omnigraph.wire import outputs as o
 from omnigraph.wire import requests as q
@@ -50,6 +61,18 @@ ROUTES: Final = (
         body=q.ChangeRequest,
         answer=o.ChangeOutput,
         deprecated_for="mutate",
+    ),
+    Route(
+        "GET", f"{P}/queries", stored.list_queries, "cluster_list_queries", "The stored queries", answer=o.QueriesCatalogOutput
+    ),
+    Route("POST", f"{P}/queries/{{name}}", stored.invoke, "cluster_invoke_query", "Run a stored query", answer=o.ReadOutput),
+    Route(
+        "POST",
+        f"{P}/queries/{{name}}/if-graph-commit",
+        stored.invoke_if,
+        "cluster_invoke_query_if_graph_commit",
+        "Run a stored mutation, if the branch is at a commit",
+        answer=o.ChangeOutput,
     ),
     Route("GET", f"{P}/schema", history.show_schema, "cluster_getSchema", "The schema", answer=o.SchemaOutput),
     Route(

@@ -27,6 +27,8 @@ from types import FrameType
 from typing import Any, Final
 
 import uvicorn
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.surfaces.http.application import Application
@@ -142,7 +144,7 @@ def serve(application: Application, settings: ServerSettings, listening: socket.
     """Serve in this process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     config = uvicorn.Config(
-        application,
+        _with_origins(application, settings),
         http=BoundedConnection,
         ws="none",
         loop="uvloop",
@@ -158,6 +160,19 @@ def serve(application: Application, settings: ServerSettings, listening: socket.
     server = _Server(config, application, on_start)
     server.run(sockets=[listening])
     return 0 if server.started else 1
+
+
+def _with_origins(application: Application, settings: ServerSettings) -> ASGIApp:
+    """The application, for web pages of some origins, too."""
+    if not settings.origins:
+        return application
+    return CORSMiddleware(
+        application,
+        allow_origins=settings.origins,
+        allow_methods=["GET", "HEAD", "POST", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Omnigraph-If-Graph-Commit", "X-Request-Id", "If-Match", "Range"],
+        expose_headers=["ETag", "Content-Range", "Omnigraph-Snapshot-Id", "X-Request-Id", "Retry-After"],
+    )
 
 
 def set_up_logging(settings: ServerSettings) -> None:

@@ -48,6 +48,8 @@ class ServerSettings:
     access_log: bool = False
     json_logs: bool = False
     log_level: str = "info"
+    origins: tuple[str, ...] = ()
+    """Web pages of these origins may ask; `*` for all."""
 
     @property
     def address(self) -> tuple[str, int]:

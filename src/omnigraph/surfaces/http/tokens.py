@@ -16,7 +16,7 @@ import hmac
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from omnigraph.errors import UsageError
 from omnigraph.model.frozen import frozen
@@ -97,16 +97,13 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
 
 
 def _pairs(text: str, source: str) -> list[tuple[str, str]]:
-    def members(pairs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        return pairs
-
     try:
-        found = json.loads(text, object_pairs_hook=members)
+        found = json.loads(text, object_pairs_hook=tuple)  # actors that are there twice are seen
     except ValueError:
         found = None
-    if not isinstance(found, list) or not all(isinstance(p, tuple) and isinstance(p[1], str) for p in found):
+    if not isinstance(found, tuple) or not all(isinstance(token, str) for _, token in found):
         raise UsageError(f"the tokens in {source} are not a JSON object of texts", hint='Write {"actor": "token", …}.')
-    return found
+    return list(found)
 
 
 def _secret(name: str) -> str:

@@ -15,7 +15,9 @@ def main() -> int:
     """Serve as the supervisor says."""
     given = json.loads(sys.argv[1])
     descriptor = given.pop("socket")
-    settings = ServerSettings(**{**given, "access": Access(given["access"]), "graphs": tuple(given["graphs"])})
+    settings = ServerSettings(
+        **{**given, "access": Access(given["access"]), "graphs": tuple(given["graphs"]), "origins": tuple(given["origins"])}
+    )
     set_up_logging(settings)
     try:
         application = application_of(settings)
