@@ -18,6 +18,7 @@ import omnigraph as og_api
 from omnigraph.policy.port import Action
 from omnigraph.service.caller import Origin
 from omnigraph.service.operations.embed import Embed
+from omnigraph.service.operations.stream_export import StreamExport
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.surfaces.cli.main import run
 from omnigraph.surfaces.cli.scope import Capability, Command
@@ -36,7 +37,10 @@ ALSO = {
 """Further ways through the commands of `CALLS`."""
 
 TOUCHING = [n for n in CALLS if n == "alias" or (n in LEAVES and LEAVES[n].capability is not Capability.LOCAL)]
-NOT_OFFERED = {Embed: "the command `embed` works on files; vectors of a graph are filled from Python"}
+NOT_OFFERED = {
+    Embed: "the command `embed` works on files; vectors of a graph are filled from Python",
+    StreamExport: "the command writes to a file or to stdout; lines are sent while they are made by the server",
+}
 
 
 @pytest.fixture

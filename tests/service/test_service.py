@@ -51,6 +51,7 @@ from omnigraph.service.operations.show_commit import ShowCommit
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.service.operations.stats import Stats
+from omnigraph.service.operations.stream_export import StreamExport
 from omnigraph.service.operations.subgraph import Subgraph
 from omnigraph.service.operations.verify import Verify
 
@@ -96,6 +97,7 @@ NEEDED: list[tuple[Operation[Any], tuple[Access, ...]]] = [
     (ShowSchema(G), (read(),)),
     (PlanSchema(G, Source("")), (read("main"),)),
     (Export(G, "out", at="c1"), (Access(Action.EXPORT, "work"),)),
+    (StreamExport(G, at="c1"), (Access(Action.EXPORT, "work"),)),
     (Baseline(G, "work"), (Access(Action.EXPORT, "work"),)),
     (Mutate(G, ADD, branch="work"), (Access(Action.CHANGE, "work"),)),
     (Load(G, [], "merge"), (Access(Action.CHANGE, "main"),)),

@@ -47,9 +47,9 @@ from omnigraph.storage.commits.name_rules import (
     is_possible,
     name_in,
     no_branch,
+    no_such_state,
     reads_like_id,
     ref_path,
-    some,
     tag_path,
     taken,
 )
@@ -178,7 +178,7 @@ class GraphStore:
             if branch == MAIN:
                 require_unused(self.place, self._session)
                 raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
-            raise no_branch(branch, f"There are {some(self.branches())}.") from None
+            raise no_branch(branch, branches=self.branches()) from None
 
     def refs(self) -> list[Ref]:
         """Every live branch, by name, as the place has it now; `DamagedRecord` if there is one that cannot be read."""
@@ -426,8 +426,7 @@ class GraphStore:
                 return found
         found = self._by_name(name)
         if found is None:
-            hint = f"There are the branches {some(self.branches())}."
-            raise NotFound(f"no branch, tag or commit `{name}`", what="commit", name=name, hint=hint)
+            raise no_such_state(name, self.branches())
         return found
 
     def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
@@ -493,7 +492,7 @@ class GraphStore:
             self._refs.pop(branch, None)
         state = self._manifest(self.ref(branch).incarnation).load()
         if state.head.sealed:
-            raise no_branch(branch, "It was deleted. If its name is still listed, delete it again.")
+            raise no_branch(branch, hint="It was deleted. If its name is still listed, delete it again.")
         return state
 
     def locate(self, commit: str) -> tuple[Ref, Commit]:

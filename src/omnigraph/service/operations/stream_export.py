@@ -27,7 +27,7 @@ class ExportStream:
 class StreamExport(GraphOperation[ExportStream]):
     """A graph, or some of its types, as JSON lines. What is wrong with the request is said before the first of them."""
 
-    name: ClassVar = "export"
+    name: ClassVar = "export stream"
     types: tuple[str, ...] | None = None
     branch: str | None = None
     at: str | None = None

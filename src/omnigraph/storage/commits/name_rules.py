@@ -102,9 +102,15 @@ def branch_exists(name: str) -> AlreadyExists:
     return AlreadyExists(f"branch `{name}` exists already", what="branch", name=name, hint="Choose another name.")
 
 
-def no_branch(name: str, hint: str) -> NotFound:
+def no_such_state(name: str, branches: Sequence[str]) -> NotFound:
+    """What to say when nothing of that name can be read."""
+    hint = f"There are the branches {some(branches)}."
+    return NotFound(f"no branch, tag or commit `{name}`", what="commit", name=name, hint=hint)
+
+
+def no_branch(name: str, *, branches: Sequence[str] = (), hint: str | None = None) -> NotFound:
     """What to say when there is no such branch."""
-    return NotFound(f"no branch `{name}`", what="branch", name=name, hint=hint)
+    return NotFound(f"no branch `{name}`", what="branch", name=name, hint=hint or f"There are {some(branches)}.")
 
 
 def some(names: Sequence[str]) -> str:
