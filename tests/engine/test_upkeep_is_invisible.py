@@ -7,11 +7,14 @@ import shutil
 from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
 import omnigraph as og
 from omnigraph.engine.upkeep.reconcile import optimize
+from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.commits.manifest import Manifest
 from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import GraphStore
@@ -212,6 +215,24 @@ def test_a_load_of_many_rows_is_followed_by_upkeep_that_nobody_notices(tmp_path:
     receipt = graph.mutate(ADD, {"n": "last", "a": 1}, if_commit=loaded.commit)
     assert receipt.commit is not None
     assert receipt.commit.parent == loaded.commit.id
+
+
+def test_questions_to_a_graph_from_before_go_back_in_its_history_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(KEPT, tmp_path / "g")
+    graph = og.open(tmp_path / "g", durability="os")
+    history, read = Manifest.history, []
+
+    def counted(manifest: Manifest, **asked: Any) -> list[Commit]:
+        read.append(asked)
+        return history(manifest, **asked)
+
+    monkeypatch.setattr(Manifest, "history", counted)
+    branches = ("main", "idle")
+    first = [graph.query(ALL, branch=branch).graph_commit_id for branch in branches]
+    assert read, "nothing is noted down in this graph"
+    del read[:]
+    assert [graph.query(ALL, branch=branch).graph_commit_id for _ in range(3) for branch in branches] == first * 3
+    assert read == []
 
 
 def test_a_graph_from_before_commits_noted_down_where_they_stand(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ class LogicalCommits:
         self._manifest = manifest
         self._computed: dict[str, Logical] = {}
         """Where commits stand that have not noted it down."""
+        self._ids: dict[str, str] = {}
+        """Which logical commits they are: all that is needed for the newest state of a branch, at every question."""
 
     def find(self, ref: Ref, commit: str) -> tuple[Ref, Commit | None]:
         """A commit of a branch or of those it came from, and the branch whose manifest holds it."""
@@ -134,8 +136,12 @@ class LogicalCommits:
         if commit.logical is not None:
             return commit.logical.id
         id_ = commit.commit if isinstance(commit, Head) else commit.id
-        known = self._computed.get(id_)
-        return known.id if known is not None else logical_id(self.line(owner, commit.seq, SHORT_RUN)) or id_
+        found = self._ids.get(id_)
+        if found is None:
+            known = self._computed.get(id_)
+            found = known.id if known is not None else logical_id(self.line(owner, commit.seq, SHORT_RUN)) or id_
+            self._ids[id_] = found
+        return found
 
     def logical_commit(self, owner: Ref, commit: Commit) -> tuple[Ref, Commit]:
         """The same as a commit, and the branch whose manifest holds it."""
