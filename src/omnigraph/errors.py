@@ -60,20 +60,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from omnigraph.hints import Action, Hint, Option
 from omnigraph.reported import BrokenRule, Disagreement, Located
 
 
 class GraphError(Exception):
-    """Base of every error raised by OmniGraph. Catch this to catch them all."""
+    """Base of every error raised by OmniGraph. Catch this to catch them all.
+
+    `hint` says what to do next in Python's words; `advice` is the same as a value, which other surfaces word for themselves.
+    """
 
     code: ClassVar[str] = "graph_error"
     retryable: bool = False
-    default_hint: ClassVar[str] = ""
+    default_hint: ClassVar[Hint | str] = ""
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: Hint | str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = self.default_hint if hint is None else hint
+        advice = self.default_hint if hint is None else hint
+        self.advice = advice if isinstance(advice, Hint) else Hint(advice)
+        self.hint = str(self.advice)
         if self.hint:
             self.add_note(_visible(self.hint))  # a traceback shows it, too
 
@@ -113,7 +119,7 @@ class LanguageError(GraphError):
 
     code = "language_error"
 
-    def __init__(self, diagnostics: Sequence[Located], *, hint: str | None = None) -> None:
+    def __init__(self, diagnostics: Sequence[Located], *, hint: Hint | str | None = None) -> None:
         self.diagnostics: tuple[Located, ...] = tuple(diagnostics)
         first = self.diagnostics[0].summary
         more = len(self.diagnostics) - 1
@@ -144,7 +150,7 @@ class TypeCheckError(LanguageError):
     """The query follows the grammar but does not fit the schema."""
 
     code = "type_error"
-    default_hint = "Compare the query with the schema (`omnigraph schema show`)."
+    default_hint = Hint("Compare the query with the schema: ", Action("show_schema"), " shows it.")
 
 
 class SchemaChangeError(GraphError):
@@ -164,7 +170,7 @@ class UnsupportedChange(SchemaChangeError):
     """The plan contains a step that cannot be applied to existing data."""
 
     code = "unsupported_change"
-    default_hint = "Run `omnigraph schema plan` to see every step; split the change or load into a new property."
+    default_hint = Hint(Action("plan_schema"), " shows every step. Split the change, or load into a new property.")
 
 
 class VoidConstraint(SchemaChangeError):
@@ -184,14 +190,14 @@ class UsageError(InputError):
     """Arguments that do not fit together."""
 
     code = "usage"
-    default_hint = "help() of what was called says what it takes."
+    default_hint = Hint("See ", Action("help"), ".")
 
 
 class ScopeError(InputError):
     """No graph is addressed, or in a way that is of no use here."""
 
     code = "scope"
-    default_hint = "Give the path or s3:// address of a graph, or --store, or --profile."
+    default_hint = "Give the path or s3:// address of a graph."
 
 
 class NotConfirmed(InputError):
@@ -208,9 +214,9 @@ class WouldEmpty(InputError):
     """
 
     code = "would_empty"
-    default_hint = "Nothing was done. If it is meant, say so: allow_empty=True."
+    default_hint = Hint("Nothing was done. To go ahead anyway, set ", Option("allow_empty", True), ".")
 
-    def __init__(self, message: str, *, types: Mapping[str, int] | None = None, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, types: Mapping[str, int] | None = None, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.types = dict(types or {})
 
@@ -251,7 +257,7 @@ class ValidationError(InputError):
     code = "validation_failed"
     default_hint = "Nothing was written. Fix the rows listed and run it again."
 
-    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.violations = tuple(violations)
 
@@ -263,21 +269,34 @@ class CursorRejected(InputError):
     """A text that is not a change cursor, or one that belongs to something else."""
 
     code = "cursor_rejected"
-    default_hint = 'Start again: since="now", since="beginning", since="after:<commit>", or from a new baseline.'
+    default_hint = Hint(
+        "Start again with ",
+        Option("since", "now"),
+        ", ",
+        Option("since", "beginning"),
+        " or ",
+        Option("since", "after:COMMIT"),
+        ", or from a new baseline: ",
+        Action("baseline"),
+        ".",
+    )
 
 
 class NoSuchRow(InputError, IndexError):
     """A result has no row at that place. Also an `IndexError`, which is how Python finds the end of what is numbered."""
 
     code = "no_such_row"
-    default_hint = "Rows are numbered from 0 to len(result) - 1."
+    default_hint = "Rows are numbered from 0."
 
 
 class BlobRefused(InputError):
     """A URI was given for a Blob, and the policy about external Blobs does not allow it."""
 
     code = "blob_refused"
-    default_hint = "Give the bytes themselves as `base64:…`, or open the graph with `external_blobs=ExternalBlobs.allow(…)`."
+    default_hint = Hint(
+        "Give the bytes themselves as `base64:…`.",
+        Hint(" Or allow the place when you open the graph: ", Option("external_blobs"), "."),
+    )
 
 
 class NotFound(GraphError):
@@ -286,7 +305,7 @@ class NotFound(GraphError):
     code = "not_found"
     default_hint = "Check the spelling."
 
-    def __init__(self, message: str, *, what: str = "", name: str = "", hint: str | None = None) -> None:
+    def __init__(self, message: str, *, what: str = "", name: str = "", hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.what, self.name = what, name
 
@@ -297,7 +316,7 @@ class AlreadyExists(GraphError):
     code = "already_exists"
     default_hint = "Choose another name or delete the existing one first."
 
-    def __init__(self, message: str, *, what: str = "", name: str = "", hint: str | None = None) -> None:
+    def __init__(self, message: str, *, what: str = "", name: str = "", hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.what, self.name = what, name
 
@@ -308,7 +327,7 @@ class Forbidden(GraphError):
     code = "forbidden"
     default_hint = "Nothing was done. Ask whoever keeps the policy of this graph, or act as somebody who may."
 
-    def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.action, self.rule = action, rule
 
@@ -331,9 +350,9 @@ class KeyConflict(ConflictError):
     """An entity with this id exists already."""
 
     code = "key_conflict"
-    default_hint = "Use mode `merge` to replace existing entities."
+    default_hint = Hint("To replace existing entities, use ", Option("mode", "merge"), ".")
 
-    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.violations = tuple(violations)
 
@@ -366,7 +385,7 @@ class PreconditionFailed(ConflictError):
     """The branch is not at the expected commit."""
 
     code = "precondition_failed"
-    default_hint = "Read the branch again, decide anew, and pass the commit you read."
+    default_hint = "Nothing was changed. Read the branch again, decide anew, and give the commit you read."
 
     def __init__(
         self,
@@ -375,7 +394,7 @@ class PreconditionFailed(ConflictError):
         branch: str = "",
         expected: str | None = None,
         actual: str | None = None,
-        hint: str | None = None,
+        hint: Hint | str | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.branch = branch
@@ -396,9 +415,11 @@ class MergeConflict(ConflictError):
     """Both sides changed the same thing. `conflicts` lists each case."""
 
     code = "merge_conflict"
-    default_hint = "Preview with dry_run, then merge with a resolution."
+    default_hint = Hint(
+        "Nothing was changed. List the conflicts with ", Option("dry_run", True), ", settle them with ", Option("resolve"), "."
+    )
 
-    def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
 
@@ -414,7 +435,13 @@ class BlobUnavailable(GraphError):
     default_hint = "Nothing was written. Check that the object is there and may be read, then run it again."
 
     def __init__(
-        self, message: str, *, uri: str = "", reason: str = "", violations: Sequence[BrokenRule] = (), hint: str | None = None
+        self,
+        message: str,
+        *,
+        uri: str = "",
+        reason: str = "",
+        violations: Sequence[BrokenRule] = (),
+        hint: Hint | str | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.uri = uri
@@ -433,7 +460,7 @@ class ResourceLimit(GraphError):
     default_hint = "Ask for less at a time. The page Limits of the documentation lists every limit and how to work within it."
 
     def __init__(
-        self, message: str, *, resource: str | None = None, actual: int = 0, limit: int = 0, hint: str | None = None
+        self, message: str, *, resource: str | None = None, actual: int = 0, limit: int = 0, hint: Hint | str | None = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.resource, self.actual, self.limit = resource, actual, limit
@@ -472,7 +499,7 @@ class ParentlessCommit(ChangesUnreadable):
     code = "parentless_commit"
     default_hint = "Read the graph at that commit, or export it."
 
-    def __init__(self, message: str, *, commit: str = "", hint: str | None = None) -> None:
+    def __init__(self, message: str, *, commit: str = "", hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.commit = commit
 
@@ -483,7 +510,9 @@ class SchemaBoundary(ChangesUnreadable):
     code = "schema_boundary"
     default_hint = "Go on from a new baseline, or bring both sides to one schema first."
 
-    def __init__(self, message: str, *, commit: str | None = None, type_name: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, commit: str | None = None, type_name: str | None = None, hint: Hint | str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.commit = commit
         self.type_name = type_name
@@ -493,10 +522,12 @@ class ChangeFeedGap(ChangesUnreadable):
     """Cleanup removed history that the reader has not read yet. `first_unreadable_commit_id` is where it would go on."""
 
     code = "change_feed_gap"
-    default_hint = "Take a new baseline and go on from its cursor; a tag or a longer cleanup policy keeps history readable."
+    default_hint = Hint(
+        "Take a new baseline (", Action("baseline"), ") and go on from its cursor. A tag, or keeping more commits, prevents this."
+    )
 
     def __init__(
-        self, message: str, *, first_unreadable_commit_id: str = "", cursor: str | None = None, hint: str | None = None
+        self, message: str, *, first_unreadable_commit_id: str = "", cursor: str | None = None, hint: Hint | str | None = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.first_unreadable_commit_id = first_unreadable_commit_id
@@ -518,9 +549,9 @@ class StorageError(GraphError):
 
     code = "storage_error"
     retryable = True
-    default_hint = "Check that the store is reachable, then retry."
+    default_hint: ClassVar[Hint | str] = "Check that the store is reachable, then retry."
 
-    def __init__(self, message: str, *, hint: str | None = None, retryable: bool | None = None) -> None:
+    def __init__(self, message: str, *, hint: Hint | str | None = None, retryable: bool | None = None) -> None:
         super().__init__(message, hint=hint)
         if retryable is not None:
             self.retryable = retryable
@@ -543,7 +574,7 @@ class DamagedRecord(StorageError):
 
     code = "damaged_record"
     retryable = False
-    default_hint = "`omnigraph verify` lists what is damaged; restore it from a copy."
+    default_hint = Hint(Action("verify"), " lists what is damaged. Restore it from a copy.")
 
 
 class UnexpectedError(GraphError):
@@ -559,7 +590,7 @@ class EmbeddingFailed(GraphError):
     code = "embedding_failed"
     default_hint = "Nothing was changed, and vectors that were made are kept for the next attempt. Look at what it says."
 
-    def __init__(self, message: str, *, model: str = "", retryable: bool = False, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, model: str = "", retryable: bool = False, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.model = model
         self.retryable = retryable
@@ -581,7 +612,7 @@ class TaskFailed(GraphError):
     code = "task_failed"
     default_hint = "Nothing was changed. The message says why one task failed; mend that, then run it again."
 
-    def __init__(self, message: str, *, retryable: bool = False, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.retryable = retryable
 

@@ -1,8 +1,11 @@
-"""Advice on the command line is in its own words: every flag that any message of the product names is one that a command has."""
+"""Hints are values that each surface words for itself: nobody is told the words of a surface that they do not use."""
 
 from __future__ import annotations
 
 import ast
+import inspect
+import pickle
+import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,46 +16,88 @@ import pytest
 from tests.surfaces.calling import Call, leaves
 
 import omnigraph
-from omnigraph.errors import NotConfirmed, ScopeError
+from omnigraph import errors
+from omnigraph.errors import GraphError
+from omnigraph.hints import PYTHON, Action, Hint, Option
+from omnigraph.service import operations
 from omnigraph.surfaces.cli.main import cli
-from omnigraph.surfaces.cli.wording import FLAGS, PHRASES, on_the_command_line
+from omnigraph.surfaces.cli.wording import COMMAND_LINE, COMMANDS, FLAGS, PLAIN
 
 SOURCES = Path(omnigraph.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-ARGUMENT = re.compile(r'(?<![\w.-])([a-z][a-z_]*)=(?:…|True\b|False\b|"|\{|\[|[0-9])')
+OF_ONE_SURFACE = {
+    "a flag": FLAG,
+    "a command": re.compile(r"`omnigraph [a-z]"),
+    "a call of Python": re.compile(r"\bg\.[a-z_]+|\bog\.[a-z_]+|`[\w.]+\([^`]*\)`"),
+    "an argument of Python": re.compile(r'(?<![\w.-])[a-z][a-z_]*=(?:…|True\b|False\b|"|\{|\[|[0-9])'),
+    "a file of the repository": re.compile(r"\bdocs/"),
+}
+
+OF_PYTHON = {
+    "reset_index": "of pandas: whoever has such a frame writes Python",
+    "multiprocessing": "whoever forks a process writes Python",
+    "`embed(texts, dimension)`": "a provider is an object of Python",
+}
+"""What hints may say to people who can only be writing Python."""
 
 NOT_ON_THE_COMMAND_LINE = {
     "again": "vectors of a graph are made from Python",
-    "checkpoint_id": "streams are written from Python",
-    "drop": "of pandas",
     "embedder": "a provider is an object of Python",
+    "external_blobs": "of a graph that is opened from Python",
     "memory": "of a graph that is opened from Python",
     "memory_limit": "queries have no such flag",
-    "model": "an annotation of a schema",
-    "name": "an annotation of a schema, or a sink",
     "onto": "results of analytics are written from Python",
     "query": "of `og.view`, from Python",
-    "spark": "a session is an object of Python",
     "timeout": "queries have no such flag",
     "write_to": "results of analytics are written from Python",
 }
-"""Arguments that advice may name and no command has: errors about them are not met there."""
+"""Options that hints may name and no command has: a hint with them is left out there."""
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    """Every text in the sources that is no documentation, and where it stands."""
+def hints() -> Iterator[tuple[str, str]]:
+    """Every text of a hint in the sources outside of the command line and Spark, whose readers are known; and where it stands."""
     for path in sorted(SOURCES.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        ignored = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        ignored |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.JoinedStr):
-                text = "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in ignored:
-                text = node.value
-            else:
-                continue
-            yield f"{path.relative_to(SOURCES)}:{node.lineno}", text
+        where = str(path.relative_to(SOURCES))
+        if where.startswith(("surfaces/cli/", "pipeline/", "hints.py")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.keyword(arg="hint", value=value):
+                    found: ast.AST = value
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if "hint" in name.lower():
+                    found = value
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.AST() as value) if "hint" in name.lower():
+                    found = value
+                case ast.Call(func=ast.Name(id="Hint")):
+                    found = node
+                case _:
+                    continue
+            for text in texts(found):
+                yield f"{where}:{node.lineno if hasattr(node, 'lineno') else value.lineno}", text
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """The texts of an expression, except those in options and actions."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Option", "Action"):
+        return
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from texts(child)
+
+
+def named(kind: str) -> set[str]:
+    """Options or actions that the sources name."""
+    return {
+        node.args[0].value
+        for path in SOURCES.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == kind
+        if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+    }
 
 
 def options() -> set[str]:
@@ -60,65 +105,124 @@ def options() -> set[str]:
     return {"--help"} | {flag for command in every for param in command.params for flag in param.opts if flag.startswith("--")}
 
 
-def test_every_flag_that_is_named_is_one_of_a_command() -> None:
-    known = options()
-    said = [(where, text) for where, text in texts() if where.partition(":")[0] != "pipeline/java.py"]  # speaks to Java
-    wrong = [(where, flag) for where, text in said for flag in FLAG.findall(on_the_command_line(text)) if flag not in known]
+def test_no_text_of_a_hint_is_in_the_words_of_one_surface() -> None:
+    found = list(hints())
+    assert len(found) > 150
+    wrong = [
+        (where, what, text)
+        for where, text in found
+        for what, pattern in OF_ONE_SURFACE.items()
+        if pattern.search(text) and not any(allowed in text for allowed in OF_PYTHON)
+    ]
     assert wrong == []
-    assert set(FLAGS.values()) <= known
-    assert {flag for phrase in PHRASES.values() for flag in FLAG.findall(phrase)} <= known
-
-
-def test_no_argument_of_python_is_left_that_the_command_line_has_a_flag_for() -> None:
-    left = {
-        (where, name)
-        for where, text in texts()
-        if not where.startswith(("surfaces/", "language/pg/"))
-        for name in ARGUMENT.findall(on_the_command_line(text))
-        if name not in NOT_ON_THE_COMMAND_LINE
-    }
-    assert left == set()
-
-
-def test_no_advice_says_a_flag_to_somebody_who_writes_python() -> None:
-    of_commands = {ScopeError.default_hint, NotConfirmed.default_hint}  # raised by nobody else
-    python = [(where, text) for where, text in texts() if not where.startswith(("surfaces/", "pipeline/java.py"))]
-    wrong = [(where, text) for where, text in python if FLAG.search(text) and text not in of_commands]
-    assert wrong == []
+    assert {allowed for _, text in found for allowed in OF_PYTHON if allowed in text} == set(OF_PYTHON)
 
 
 @pytest.mark.parametrize(
-    ("python", "shell"),
+    "text", ["Give --yes.", "See `omnigraph verify`.", "Use g.verify.", "Pass name=…", "Set on=True.", "See docs/x.md."]
+)
+def test_words_of_one_surface_are_noticed(text: str) -> None:
+    assert any(pattern.search(text) for pattern in OF_ONE_SURFACE.values())
+
+
+def test_every_option_of_a_hint_is_one_of_python_and_of_the_command_line() -> None:
+    python = {
+        parameter
+        for cls in (omnigraph.Graph, omnigraph.Analytics)
+        for _, method in inspect.getmembers(cls, inspect.isfunction)
+        for parameter in inspect.signature(method).parameters
+    }
+    python |= set(inspect.signature(omnigraph.open).parameters) | set(inspect.signature(omnigraph.view).parameters)
+    assert named("Option") <= python | {"write_to"}  # write_to is one of Options
+    assert named("Option") - set(FLAGS) - set(PLAIN) == set(NOT_ON_THE_COMMAND_LINE)
+    assert {flag for said in (*FLAGS.values(), *PLAIN.values()) for flag in FLAG.findall(said)} <= options()
+
+
+def test_every_action_of_a_hint_is_an_operation_that_each_surface_has_words_for() -> None:
+    known = {module.name for module in pkgutil.iter_modules(operations.__path__)} | {"help"}
+    assert named("Action") <= known
+    assert named("Action") == set(PYTHON.calls)
+    assert named("Action") - set(COMMANDS) == {"help", "embed"}
+    for call in PYTHON.calls.values():
+        owner, _, method = call.removesuffix("()").rpartition(".")
+        assert owner == "" or callable(getattr(omnigraph if owner == "omnigraph" else omnigraph.Graph, method))
+    assert {command.removeprefix("omnigraph ") for command in COMMANDS.values()} <= {path for path, _ in leaves()}
+
+
+def test_every_flag_that_a_command_names_is_one_that_there_is() -> None:
+    known, wrong = options(), []
+    for path in sorted((SOURCES / "surfaces/cli").rglob("*.py")):
+        wrong += [
+            (path.name, text, flag)
+            for text in texts(ast.parse(path.read_text()))
+            for flag in FLAG.findall(text)
+            if flag not in known
+        ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("cls", [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, GraphError)])
+def test_the_hint_of_each_error_has_words_on_each_surface(cls: type[GraphError]) -> None:
+    hint = cls.default_hint if isinstance(cls.default_hint, Hint) else Hint(cls.default_hint)
+    shown = hint.worded(COMMAND_LINE)
+    assert bool(shown) == bool(str(hint))
+    for text in (shown, str(hint)):
+        assert "  " not in text
+        assert text == "" or text.endswith(".")
+    assert not OF_ONE_SURFACE["an argument of Python"].search(shown)
+    assert not FLAG.search(str(hint))
+
+
+@pytest.mark.parametrize(
+    ("hint", "python", "shell"),
     [
-        ('say types={"x.csv": "P"}.', "say --type x.csv=P."),
-        ('say types={"x.csv": "…"}', "say --type x.csv=…"),
-        ('F32 cannot hold exactly: lossy="round" takes the nearest, 0.1', "F32 cannot hold exactly: --lossy round takes the nearest, 0.1"),
-        ("say so: allow_data_loss=True.", "say so: --allow-data-loss."),
-        ("look at g.plan_schema first.", "look at `omnigraph schema plan` first."),
-        ("on purpose: skip_unknown=True.", "on purpose: --skip-unknown."),
-        ("Say where that is: quarantine=…", "Say where that is: --quarantine …"),
-        ("a number of rows (max_bad=100), or a share of them (max_bad=0.01).", "a number of rows (--max-bad 100), or a share of them (--max-bad 0.01)."),
-        ('Pass params={"name": value}.', "Pass --params '{\"name\": value}'."),
-        ('Start again: since="now", or', "Start again: --start now, or"),
-        ("`lossy` is no property of P", "`lossy` is no property of P"),
-        ('value `{"types": 1}`', 'value `{"types": 1}`'),
+        (Hint(Option("types", {"x.csv": "P"})), 'types={"x.csv": "P"}', "--type x.csv=P"),
+        (Hint("take ", Option("lossy", "round"), "."), 'take lossy="round".', "take --lossy round."),
+        (Hint(Option("allow_data_loss", True)), "allow_data_loss=True", "--allow-data-loss"),
+        (Hint("look at ", Action("plan_schema"), "."), "look at `g.plan_schema()`.", "look at `omnigraph schema plan`."),
+        (Hint(Action("load", Option("mode", "merge"))), '`g.load(mode="merge")`', "`omnigraph load --mode merge`"),
+        (Hint(Option("quarantine")), "quarantine=…", "--quarantine …"),
+        (Hint(Option("max_bad", 0.01)), "max_bad=0.01", "--max-bad 0.01"),
+        (Hint(Option("params", {"name": "Ada"})), 'params={"name": "Ada"}', '--params \'{"name": "Ada"}\''),
+        (Hint("Less.", Hint(" Or ", Option("timeout"), ".")), "Less. Or timeout=….", "Less."),
+        (Hint("Only ", Option("timeout")), "Only timeout=…", ""),
+        (Hint(""), "", ""),
     ],
-)  # fmt: skip
-def test_arguments_become_flags(python: str, shell: str) -> None:
-    assert on_the_command_line(python) == shell
+    ids=[
+        "pairs",
+        "value",
+        "flag",
+        "operation",
+        "operation with an option",
+        "any value",
+        "number",
+        "object",
+        "inner",
+        "outer",
+        "none",
+    ],
+)
+def test_a_hint_is_worded_by_the_surface(hint: Hint, python: str, shell: str) -> None:
+    assert str(hint) == python
+    assert hint.worded(COMMAND_LINE) == shell
+    assert pickle.loads(pickle.dumps(hint)) == hint
+    error = errors.NotFound("x", hint=hint)
+    assert pickle.loads(pickle.dumps(error)).advice == hint
+    assert error.hint == python
+    assert getattr(error, "__notes__", []) == ([python] if python else [])
 
 
 def test_what_a_load_says_can_be_typed(tmp_path: Path, og: Call, people: Path) -> None:
     (tmp_path / "staff.csv").write_text('name,place\nEve,"[1, 2]"\n')
     load = ["load", str(people), "--data", str(tmp_path / "staff.csv"), "--mode", "merge"]
     told = og(*load).err
-    said = re.search(r"say (--type \S+)", told)
+    said = re.search(r"(--type \S+)", told)
     assert said is not None, told
     assert og(*load, *shlex.split(said[1].replace("…", "Person"))).code == 0
     (tmp_path / "Knows.csv").write_text("from,to,since\nAda,Bob,2024-05-01T10:30:00Z\n")
     load = ["load", str(people), "--data", str(tmp_path / "Knows.csv"), "--mode", "merge"]
     for told in (og(*load).err, og(*load, "--json").out):
-        said = re.search(r"(--lossy \S+) cuts it off", told)
+        said = re.search(r"(--lossy \w+)", told)
         assert said is not None, told
         assert 'lossy="' not in told
         assert "lossy=\\" not in told

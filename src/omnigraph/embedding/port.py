@@ -12,6 +12,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.errors import EmbeddingFailed, GraphError, QueryError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.times import shortened
 
 DEFAULT_MODEL: Final = "openai/text-embedding-3-large"
@@ -63,8 +64,11 @@ def embedded(
     if embedder is None:
         raise QueryError(
             f"a text is to be compared with the vectors of `{field}`, and no embedding provider is configured",
-            hint=f"Give a vector, pass embedder=…, or set {MOCK_VARIABLE}=1 for made-up vectors. "
-            "Providers need their key: OPENROUTER_API_KEY or OPENAI_API_KEY.",
+            hint=Hint(
+                f"Give a vector, or set {MOCK_VARIABLE}=1 for made-up vectors.",
+                Hint(" Or pass a provider: ", Option("embedder"), "."),
+                " Providers need their key: OPENROUTER_API_KEY or OPENAI_API_KEY.",
+            ),
         )
     if not isinstance(embedder, Embedder):
         raise QueryError(

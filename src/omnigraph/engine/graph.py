@@ -30,7 +30,6 @@ from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
-from omnigraph.engine.calls.arguments import source as source_to_load
 from omnigraph.engine.calls.guard import guarded, still_inside
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.reader import Read, Reader, Target
@@ -47,6 +46,7 @@ from omnigraph.engine.snapshot.views import Views
 from omnigraph.engine.tags import Tags
 from omnigraph.engine.upkeep.background import Background
 from omnigraph.errors import PreconditionFailed, UsageError
+from omnigraph.hints import Action, Hint
 from omnigraph.model.phrases import one_line
 from omnigraph.model.times import duration
 from omnigraph.storage.commits.lineage import Commit, CommitList
@@ -392,7 +392,7 @@ class Graph:
         view, if_commit = self._view(branch), name_of(if_commit)
         prepared = self._reader.prepare(view, source, name)
         if not isinstance(prepared.query, lg.MutationQuery):
-            raise UsageError(f"`{prepared.query.name}` only reads", hint="Use query for reads.")
+            raise UsageError(f"`{prepared.query.name}` only reads", hint=Hint("To read, use ", Action("query"), "."))
         now = view.snapshot.commit
         if if_commit not in (None, now, view.snapshot.layout) and not self._past.is_layout(if_commit, now):
             raise PreconditionFailed.at(branch, expected=if_commit, actual=now)
@@ -405,7 +405,7 @@ class Graph:
         recorded = None if commit_ is None else commit_.actor
         return later.receipts.Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, recorded, commit_)
 
-    @guarded(source=source_to_load, types=texts, progress=either("True, False or a function", flag, function))
+    @guarded(source=arguments.source, types=texts, progress=either("True, False or a function", flag, function))
     def load(
         self,
         source: Source,

@@ -133,7 +133,7 @@ class Blob:
     def data(self) -> bytes:
         """The bytes. Those of an external Blob are not the graph's to read."""
         if not isinstance(self.content, bytes):
-            hint = "It is not followed: read the URI yourself. `omnigraph blob stat` describes it."
+            hint = "External Blobs are not followed: read the URI yourself."
             raise UsageError(f"the Blob is external: {self.content}", hint=hint)
         return self.content
 

@@ -115,6 +115,9 @@ _DIGITS_TEXT = re.compile(r"[+-]?[0-9]+\Z")
 _NUMBER_TEXT_FORM = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _LONGEST_DIGITS: Final = 400
 
+ROUNDABLE: Final = "may be rounded"
+"""What a message says of a value that a lossy load would take."""
+
 
 class Misfit(Exception):
     """A value that a property cannot hold, said so that it follows `property x`. `rule` names the rule it breaks."""
@@ -213,7 +216,7 @@ def _scalar(type_: PropertyType, value: object, door: Door, *, lossy: bool) -> o
         return _days(value, lossy=lossy) if scalar is Scalar.DATE else _milliseconds(value, lossy=lossy)
     except ValueError as error:
         too_fine = "a time of day" in str(error) or "finer" in str(error)
-        remedy = ' (lossy="round" cuts it off)' if too_fine else ""
+        remedy = f" ({ROUNDABLE})" if too_fine else ""
         raise Misfit(f"does not fit: {error}", always=True, remedy=remedy) from None
 
 
@@ -283,7 +286,7 @@ def _number(type_: PropertyType, value: object, door: Door, *, lossy: bool) -> f
     exact = isinstance(value, int) if scalar is Scalar.F64 else door is Door.COLUMNS and not isinstance(value, Decimal)
     if exact and number != value and not lossy:
         wide = "" if isinstance(value, int) else " a double"
-        remedy = f': lossy="round" takes the nearest, {number!r}'
+        remedy = f" ({ROUNDABLE}, to {number!r})"
         raise Misfit(f"is {shortened(value)},{wide} which {scalar.value} cannot hold exactly", remedy=remedy)
     return number
 

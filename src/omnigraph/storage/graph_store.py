@@ -30,6 +30,7 @@ from omnigraph.errors import (
     StorageError,
     UsageError,
 )
+from omnigraph.hints import Action, Hint
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.commits.deleted_tags import DeletedTag, put_deleted
 from omnigraph.storage.commits.leases import Held, give_back, holding, lasting
@@ -177,7 +178,9 @@ class GraphStore:
         except NotFound:
             if branch == MAIN:
                 require_unused(self.place, self._session)
-                raise NotFound(f"{self.place.uri} holds no graph", hint="Create one with init, or check the path.") from None
+                raise NotFound(
+                    f"{self.place.uri} holds no graph", hint=Hint("Create one with ", Action("init"), ", or check the path.")
+                ) from None
             raise no_branch(branch, branches=self.branches()) from None
 
     def refs(self) -> list[Ref]:
@@ -597,4 +600,4 @@ class GraphStore:
     def require_writable(self) -> None:
         """Refuse, before anything is written, when the graph was opened read-only."""
         if self.read_only:
-            raise UsageError("the graph was opened read-only", hint="Open it without read_only to write.")
+            raise UsageError("the graph was opened read-only", hint="To write, open it without read-only.")

@@ -108,7 +108,9 @@ def check_readable(scope: Scope, expression: lg.Expression, tree: t.Expression) 
     """A Blob is never a result value."""
     type_ = type_of(expression)
     if type_ is not None and type_.is_blob:
-        scope.refuse("T24", "a Blob cannot be a result value", tree.span, "read it with `omnigraph blob get`")
+        scope.refuse(
+            "T24", "a Blob cannot be a result value", tree.span, "return its node, and read the Blob by type, id and property"
+        )
         return False
     return True
 

@@ -29,6 +29,7 @@ from omnigraph.engine.calls.arguments import State, ids, name_of
 from omnigraph.engine.calls.guard import CHECKS, guarded
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import one_line
 from omnigraph.storage.graph_store import MAIN
@@ -189,10 +190,13 @@ class Analytics(Generic[R_co]):
         name, branch = options.get("write_to"), options.get("branch")
         if name is None:
             if onto is not None:
-                raise UsageError(f"nothing is to be written to branch `{onto}`", hint="Say into which property: write_to=…")
+                raise UsageError(
+                    f"nothing is to be written to branch `{onto}`",
+                    hint=Hint("Name the property to write to: ", Option("write_to")),
+                )
             return None
         if onto is None and options.get("at") is not None:
-            raise UsageError("a commit cannot be written to", hint="Say which branch gets the values: onto=…")
+            raise UsageError("a commit cannot be written to", hint=Hint("Name the branch that gets the values: ", Option("onto")))
         view.workspace.store.require_writable()
         seen = view if onto is None or onto == branch else self._find_view(onto, None)
         target = Target(seen, onto or branch or MAIN, name, options.get("actor"))

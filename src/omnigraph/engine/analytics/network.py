@@ -25,6 +25,7 @@ from omnigraph.engine.snapshot import adjacency
 from omnigraph.engine.snapshot.adjacency import Adjacency
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, ResourceLimit
+from omnigraph.hints import Hint, Option
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import size
 
@@ -125,7 +126,9 @@ def network_of(view: View, scope: Scope) -> Network:
     if needed > budget:
         raise ResourceLimit(
             f"this part of the graph needs about {size(needed)}, and {size(budget)} may be used",
-            hint="Open the graph with a larger memory=…, name fewer types, or use omnigraph.spark.analytics.",
+            hint=Hint(
+                "Name fewer types, or run it on Spark.", Hint(" Or open the graph with more memory: ", Option("memory"), ".")
+            ),
         )
     groups: list[Group] = []
     places: dict[str, Array] = {}

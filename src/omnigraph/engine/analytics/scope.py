@@ -59,7 +59,9 @@ def scope_of(catalog: Catalog, nodes: Names, edges: Names) -> Scope:
     ends = {end for name in chosen_edges for end in (catalog.edges[name].source, catalog.edges[name].target)}
     if chosen_nodes is not None and not ends <= chosen_nodes:
         missing = ", ".join(sorted(ends - chosen_nodes))
-        raise UsageError(f"edges of the given types end at {missing}", hint="Name these node types too, or leave `nodes` out.")
+        raise UsageError(
+            f"edges of the given types end at {missing}", hint="Name these node types too, or name no node types at all."
+        )
     return Scope(tuple(sorted(chosen_nodes or ends)), tuple(sorted(chosen_edges)))
 
 
@@ -70,7 +72,7 @@ def _names(given: Names) -> set[str] | None:
 def sources_of(scope: Scope, sources: Sources) -> dict[str, list[str]]:
     """Ids to start from, by node type."""
     if not scope.nodes:
-        raise UsageError("no node type is looked at", hint="Name at least one in `nodes`, or leave `nodes` out.")
+        raise UsageError("no node type is named", hint="Name at least one, or leave them all out.")
     if not isinstance(sources, Mapping):
         if len(scope.nodes) != 1:
             raise UsageError(

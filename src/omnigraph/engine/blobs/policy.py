@@ -132,7 +132,7 @@ class ExternalBlobs:
     def allow(cls, *bases: str) -> ExternalBlobs:
         """Those inside of some folders: `s3://bucket/folder`, `file:///folder`."""
         if not bases:
-            raise UsageError("nothing is allowed without a base", hint='Name a folder: allow("s3://bucket/folder").')
+            raise UsageError("nothing is allowed without a base", hint="Name a folder: s3://bucket/folder.")
         return cls(tuple(Base.at(arguments.text("base", uri)) for uri in bases))
 
     @classmethod

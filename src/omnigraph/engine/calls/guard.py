@@ -22,6 +22,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from omnigraph.engine.calls import arguments as a
 from omnigraph.errors import GraphError, NotFound, ResourceLimit, UnexpectedError
+from omnigraph.hints import Action, Hint
 from omnigraph.storage.files.lance_errors import in_our_words
 
 P = ParamSpec("P")
@@ -252,7 +253,7 @@ def in_our_terms(error: BaseException, doing: str, handed: bool = True) -> Graph
     if isinstance(error, RecursionError):
         return ResourceLimit(f"{doing}: it is nested too deeply", hint="Flatten what is given.")
     if isinstance(error, FileNotFoundError) and error.filename is not None:  # a path that was given, most likely
-        hint = "Check the path. If it is one of the graph's own, `omnigraph verify` lists what is missing."
+        hint = Hint("Check the path. If it is one of the graph's own, ", Action("verify"), " lists what is missing.")
         return NotFound(f"cannot {doing}: {error.filename} is not there", hint=hint)
     if isinstance(error, OSError):
         return in_our_words(doing, error)

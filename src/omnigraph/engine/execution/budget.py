@@ -18,6 +18,7 @@ from threading import Event, Thread
 from typing import Final, TypeVar
 
 from omnigraph.errors import QueryCancelled, ResourceLimit
+from omnigraph.hints import Hint, Option
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ class Budget:
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise ResourceLimit(
                 f"the query ran longer than {self._seconds:g} s; it was in {operator}",
-                hint="Narrow the pattern, add a limit, or give the query more time (timeout=…).",
+                hint=Hint("Narrow the pattern or add a limit.", Hint(" Or give the query more time: ", Option("timeout"), ".")),
             )
 
     def hold(self, nbytes: int, operator: str) -> None:
@@ -79,7 +80,10 @@ class Budget:
             wanted, allowed = _sizes(needed, self.bytes)
             raise ResourceLimit(
                 f"{operator} needs {wanted}, the query may use {allowed}",
-                hint="Narrow the pattern, aggregate earlier, or give the query more memory (memory_limit=…).",
+                hint=Hint(
+                    "Narrow the pattern, or aggregate earlier.",
+                    Hint(" Or give the query more memory: ", Option("memory_limit"), "."),
+                ),
             )
 
     def keep(self, nbytes: int, operator: str) -> None:

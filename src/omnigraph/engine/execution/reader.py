@@ -29,6 +29,7 @@ from omnigraph.engine.planning.prepared import Prepared, PreparedQueries, QueryT
 from omnigraph.engine.planning.steps import Plan
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.ids import Clock
 from omnigraph.storage.graph_store import MAIN
@@ -137,7 +138,10 @@ class Reader:
     def _planned(self, view: View, read: Read) -> tuple[Prepared, Plan]:
         prepared = self.prepare(view, read.source, read.name)
         if isinstance(prepared.query, lg.MutationQuery):
-            raise UsageError(f"`{prepared.query.name}` changes the graph", hint="Use mutate for inserts, updates and deletes.")
+            raise UsageError(
+                f"`{prepared.query.name}` changes the graph",
+                hint=Hint("For inserts, updates and deletes use ", Action("mutate"), "."),
+            )
         return prepared, prepared.plan(view)
 
     def _ready(self, view: View, read: Read) -> tuple[Prepared, Plan, Run]:

@@ -27,6 +27,7 @@ from omnigraph.engine.execution.result import Result
 from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
+from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
@@ -93,7 +94,9 @@ class Matched:
     def of(cls, query: lg.LogicalQuery, limit: int) -> Matched:
         """From a read: another tail on the same pattern."""
         if not isinstance(query, lg.ReadQuery):
-            raise UsageError(f"`{query.name}` changes the graph", hint="Use mutate for inserts, updates and deletes.")
+            raise UsageError(
+                f"`{query.name}` changes the graph", hint=Hint("For inserts, updates and deletes use ", Action("mutate"), ".")
+            )
         pattern = tuple(_named(query.pattern))
         hops = tuple(part for part in _bound(pattern) if isinstance(part, lg.Hop))
         types: dict[str, tuple[str, ...]] = {}

@@ -18,6 +18,7 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.deltas import Deltas, Type, types_of
 from omnigraph.engine.history.evolution import SchemaChange, incomparable
 from omnigraph.errors import ChangeFeedGap, HistoryReclaimed, ParentlessCommit, SchemaBoundary
+from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import ago, by_actor, counted, one_line, short_id
 from omnigraph.storage.commits.lineage import Commit
@@ -156,7 +157,7 @@ def _require_comparable(commit: Commit, old: Type | None, new: Type | None) -> N
             f"commit {commit.id} gave {new.name}.{name} another type: its values before and after do not compare",
             commit=commit.id,
             type_name=new.name,
-            hint="Take a new baseline (g.baseline(), omnigraph changes baseline) and go on from its cursor.",
+            hint=Hint("Take a new baseline (", Action("baseline"), ") and go on from its cursor."),
         )
 
 

@@ -28,6 +28,7 @@ from omnigraph.engine.history.row_delta import RawRow
 from omnigraph.engine.planning.parameters import convert
 from omnigraph.engine.write.convert import stored
 from omnigraph.errors import BlobRefused, MergeConflict, ParameterError, UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.blobs import managed, uri_of
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import one_line
@@ -169,12 +170,18 @@ class Resolutions:
             self._all = _side(resolve)
         elif resolve is not None:
             if not isinstance(resolve, Mapping):
-                raise UsageError("resolve is a side or a mapping from conflict keys", hint='"ours", "theirs", or {key: …}.')
+                raise UsageError(
+                    "resolve is a side or a mapping from conflict keys",
+                    hint="Choose ours or theirs, or one of them, or values, for each key.",
+                )
             for key, choice in resolve.items():
                 if isinstance(choice, str):
                     _side(choice)
                 elif not isinstance(choice, Mapping):
-                    raise UsageError(f"the resolution of {key} is neither a side nor values", hint='"ours", "theirs", or {…}.')
+                    raise UsageError(
+                        f"the resolution of {key} is neither a side nor values",
+                        hint="Choose ours or theirs, or give values by property.",
+                    )
             self._by_key = {key: choice for key, choice in resolve.items() if isinstance(choice, str | Mapping)}
 
     def of(self, conflict: Conflict) -> Choice | None:
@@ -192,7 +199,10 @@ class Resolutions:
     def check_used(self) -> None:
         """Refuse keys that no conflict has: they were meant for another merge."""
         if self.unused:
-            raise UsageError(f"there is no conflict {self.unused[0]}", hint="Preview with dry_run: each conflict tells its key.")
+            raise UsageError(
+                f"there is no conflict {self.unused[0]}",
+                hint=Hint("List the conflicts and their keys with ", Option("dry_run", True), "."),
+            )
 
 
 def _side(text: str) -> Literal["ours", "theirs"]:

@@ -43,6 +43,7 @@ from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import typed
 from omnigraph.engine.write.validate import relied_on
 from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
+from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
 from omnigraph.model.phrases import LONGEST_LINE, by_actor, counted, one_line, short_id
@@ -245,7 +246,7 @@ class Merger:
         if len({view.snapshot.schema for view in (ours, *([parted] if found else []), *(v for pair in found for v in pair))}) > 1:
             raise SchemaBoundary(
                 f"the two were merged both ways, and the schema changed in between: they parted at {' and '.join(bases)}",
-                hint="Make a branch of one of them, and write to it what the other one has besides: `diff` lists that.",
+                hint="Create a branch from one of them, and write to it what only the other has: a diff lists that.",
             )
         return found
 
@@ -316,8 +317,13 @@ class Merger:
             before = self._log.logical(commit.parent).id
             raise SchemaBoundary(
                 f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
-                hint=f"Apply the schema of commit {before} again with g.apply_schema; g.plan_schema shows the steps first. "
-                "Write @rename_from where a name goes back.",
+                hint=Hint(
+                    f"Apply the schema of commit {before} again with ",
+                    Action("apply_schema"),
+                    "; ",
+                    Action("plan_schema"),
+                    " shows the steps first. Write @rename_from where a name goes back.",
+                ),
                 commit=commit.id,
             )
         if commit.is_maintenance or not commit.changes:

@@ -24,6 +24,7 @@ from omnigraph.engine.history.row_delta import RowDelta
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.snapshot.views import Views
 from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
+from omnigraph.hints import Action, Hint
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.name_rules import reads_like_id
 from omnigraph.storage.commits.reclaimed_commits import reclaimed
@@ -192,4 +193,6 @@ class Past:
         try:
             return self.log.get(name) if reads_like_id(name) else self.log.logical(self._store.resolve(name)[1].id)
         except (HistoryReclaimed, NotFound):
-            raise NotFound(f"no commit `{name}`", what="commit", name=name, hint="g.commits() lists those of a branch.") from None
+            raise NotFound(
+                f"no commit `{name}`", what="commit", name=name, hint=Hint(Action("list_commits"), " lists those of a branch.")
+            ) from None

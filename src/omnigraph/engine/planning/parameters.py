@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Sized
 
 from omnigraph.catalog import logical as lg
 from omnigraph.errors import ParameterError
+from omnigraph.hints import Hint, Option
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.blobs import BASE64
 from omnigraph.model.conversions import Door, Misfit
@@ -37,7 +38,9 @@ def bind(
     values: dict[str, Value] = {}
     given = {} if given is None else given
     if not isinstance(given, Mapping):
-        raise ParameterError("parameters are given by name, as a mapping", hint='Pass params={"name": value}.')
+        raise ParameterError(
+            "parameters are given by name, as a mapping", hint=Hint("Write ", Option("params", {"name": "Ada"}), ".")
+        )
     for parameter in declared:
         if parameter.name in given:
             values[parameter.name] = _value(parameter, given[parameter.name], look)

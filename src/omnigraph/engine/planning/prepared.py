@@ -17,6 +17,7 @@ from omnigraph.engine.planning.build import build
 from omnigraph.engine.planning.rules import choose_root, improve
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.language import Source, parse_queries
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.gq.tree import QueryFile
@@ -99,7 +100,9 @@ def chosen(file: QueryFile, name: str | None):  # type: ignore[no-untyped-def]
             return file.queries[0]
         if not names:
             raise UsageError("the text holds no query", hint="Write `query name() { match { … } return { … } }`.")
-        raise UsageError("multiple queries; say which one", hint=f"Pass name=…: {', '.join(names)}.")
+        raise UsageError(
+            "the text holds several queries", hint=Hint("Name one of them (", Option("name"), f"): {', '.join(names)}.")
+        )
     for query in file.queries:
         if query.name.text == name:
             return query

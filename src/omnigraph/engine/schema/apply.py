@@ -26,6 +26,7 @@ from omnigraph.engine.schema.reshape import reshaped, reshaping_of
 from omnigraph.engine.snapshot.view import View, Workspace, table_key, table_location
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged, WouldEmpty
+from omnigraph.hints import Hint, Option
 from omnigraph.language.source import Source
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, short_id
@@ -162,7 +163,7 @@ def _refuse_to_drop_all(view: View, desired: SchemaIR) -> None:
         raise WouldEmpty(
             f"the schema has no types: all those that hold entities would be dropped, {told}",
             types=held,
-            hint="Nothing was changed. If it is meant, say so: allow_data_loss=True.",
+            hint=Hint("Nothing was changed. To go ahead anyway, set ", Option("allow_data_loss", True), "."),
         )
 
 

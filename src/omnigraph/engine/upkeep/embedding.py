@@ -35,6 +35,7 @@ from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.commit import Intent, commit
 from omnigraph.engine.write.fill import looked_at
 from omnigraph.errors import HistoryReclaimed, ReadSetChanged, UsageError
+from omnigraph.hints import Action, Hint, Option
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id
@@ -61,7 +62,10 @@ ATTEMPTS: Final = 5
 def require_embedder(embedder: object | None) -> Embedder:
     """A provider, or what to do to have one."""
     if embedder is None:
-        raise UsageError("no embedding provider is configured", hint="Pass embedder=…, here or when the graph is opened.")
+        raise UsageError(
+            "no embedding provider is configured",
+            hint=Hint("Give a provider here or when you open the graph: ", Option("embedder")),
+        )
     if not isinstance(embedder, Embedder):
         raise UsageError(
             f"{type(embedder).__name__} is no embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
@@ -229,7 +233,7 @@ class _Job:
             raise HistoryReclaimed(
                 f"{type_.name}.{prop.name} was embedded last at commit {last.id}, which was reclaimed: nobody knows which texts "
                 "have changed since",
-                hint="Embed all of them once: embed(again=True).",
+                hint=Hint("Embed all of them once: ", Action("embed", Option("again", True)), "."),
             ) from error
         assert prop.embed is not None
         found: list[str] = []

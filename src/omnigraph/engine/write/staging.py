@@ -15,6 +15,7 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.write.changeset import ChangeSet, Delta, no_rows
 from omnigraph.errors import ResourceLimit
+from omnigraph.hints import Action, Hint
 from omnigraph.model.limits import MAX_MUTATION_BYTES, MAX_MUTATION_ROWS
 
 Row = dict[str, object]
@@ -42,7 +43,8 @@ class MutationStaging:
         self.versions.setdefault(key, []).append(row)
         if len(self.versions[key]) > MAX_MUTATION_ROWS:
             raise ResourceLimit(
-                f"a mutation may touch at most {MAX_MUTATION_ROWS:,} rows of {type_.name}", hint="Use load for bulk changes."
+                f"a mutation may touch at most {MAX_MUTATION_ROWS:,} rows of {type_.name}",
+                hint=Hint("For bulk changes use ", Action("load"), "."),
             )
 
     def remove(self, type_: EntityType, ids: Iterable[str]) -> int:
@@ -80,7 +82,8 @@ class MutationStaging:
         table = pa.Table.from_pylist(rows, schema=columns_of(type_))
         if table.nbytes > MAX_MUTATION_BYTES:
             raise ResourceLimit(
-                f"a mutation may write at most {MAX_MUTATION_BYTES >> 20} MiB of {type_.name}", hint="Use load for bulk changes."
+                f"a mutation may write at most {MAX_MUTATION_BYTES >> 20} MiB of {type_.name}",
+                hint=Hint("For bulk changes use ", Action("load"), "."),
             )
         return table
 

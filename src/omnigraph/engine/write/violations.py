@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from omnigraph.errors import BlobUnavailable, KeyConflict, ValidationError
+from omnigraph.hints import Hint, Option
+from omnigraph.model.conversions import ROUNDABLE
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
@@ -15,6 +17,8 @@ SHOWN = 20
 
 BLOB_SOURCE = "blob_source"
 """The rule that what a URI for a Blob names can be read."""
+
+_ROUND = Hint("Nothing was written. Fix the rows listed, or let the load round them: ", Option("lossy", "round"))
 
 
 @frozen
@@ -86,5 +90,8 @@ def refuse(violations: Sequence[Violation]) -> None:
     if set(counts) == {BLOB_SOURCE}:
         first = violations[0]
         raise BlobUnavailable(message, uri=str(first.value), reason=first.reason or "", violations=violations)
-    raised = KeyConflict if set(counts) == {"key"} else ValidationError
-    raise raised(message, violations=violations)
+    if set(counts) == {"key"}:
+        raise KeyConflict(message, violations=violations)
+    raise ValidationError(
+        message, violations=violations, hint=_ROUND if any(ROUNDABLE in v.message for v in violations) else None
+    )

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lance.commit import CommitConflictError
 
 from omnigraph.errors import GraphError, NotFound, StorageError
+from omnigraph.hints import Action, Hint
 
 _MISSING = ("was not found", "not found:", "no such file", "does not exist")
 _FULL = ("no space left", "disk quota", "storagefull", "file too large")
@@ -61,7 +62,7 @@ def _of_the_object_store(error: Exception) -> bool:
 def _damaged(doing: str, what: str) -> GraphError:
     return StorageError(
         f"cannot {doing}: a file is damaged: {what}",
-        hint="`omnigraph verify` lists what is; restore it from a copy.",
+        hint=Hint(Action("verify"), " lists what is damaged. Restore it from a copy."),
         retryable=False,
     )
 
@@ -89,7 +90,9 @@ def in_our_words(doing: str, error: Exception) -> GraphError:
     if any(word in lowered for word in _TOO_MANY):
         return StorageError(f"cannot {doing}: too many open files", hint="Raise the limit (ulimit -n), or retry later.")
     if any(word in lowered for word in _MISSING):
-        return NotFound(f"cannot {doing}: {short}", hint="A file of the graph is missing; `omnigraph verify` lists what is.")
+        return NotFound(
+            f"cannot {doing}: {short}", hint=Hint("A file of the graph is missing. ", Action("verify"), " lists what is.")
+        )
     if any(word in lowered for word in _DAMAGED):
         return _damaged(doing, short)
     return StorageError(f"cannot {doing}: {short}")

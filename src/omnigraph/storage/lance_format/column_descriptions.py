@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from omnigraph.errors import StorageError
+from omnigraph.hints import Action, Hint
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.lance_format.protobuf import fields
 
@@ -49,7 +50,7 @@ class Sound:
             if not _is_sound(self._place.child(path)):
                 raise StorageError(
                     f"cannot read {path}: a file is damaged: what it says of its columns is not what was written",
-                    hint="`omnigraph verify` lists what is; restore it from a copy.",
+                    hint=Hint(Action("verify"), " lists what is damaged. Restore it from a copy."),
                     retryable=False,
                 )
             if len(self._known) >= MOST_REMEMBERED:

@@ -52,6 +52,7 @@ from typing import Final
 from lance.dataset import Session
 
 from omnigraph.errors import CleanupUnderWay, DamagedRecord, GraphError, NotFound, StorageError
+from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, size
 from omnigraph.storage.commits import deleted_tags
@@ -498,7 +499,9 @@ def _needs(tables: Tables, location: str, states: Sequence[TableState], stored: 
             raise _Unopened(
                 StorageError(
                     f"cannot reclaim: {location} at {pin} must stay and cannot be opened ({error.message}). Nothing was deleted.",
-                    hint="`omnigraph verify` lists what is missing; delete the branch or tag that needs it, or restore the file.",
+                    hint=Hint(
+                        Action("verify"), " lists what is missing. Delete the branch or tag that needs it, or restore the file."
+                    ),
                 )
             ) from error
         files.update(needs.files)

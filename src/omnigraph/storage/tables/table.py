@@ -32,6 +32,7 @@ from lance.dataset import LanceScanner, Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, StalledWrite
+from omnigraph.hints import Action, Hint
 from omnigraph.model.arrow import is_blob
 from omnigraph.storage.files.checksums import StoredFile, stored_files
 from omnigraph.storage.files.dataset_folders import DATA, INDICES
@@ -562,7 +563,7 @@ def _may_be_reclaimed(location: str, pin: int) -> bool:
 def _gone(location: str, pin: int) -> HistoryReclaimed:
     return HistoryReclaimed(
         f"version {pin} of {location} is gone: the commit that pinned it was reclaimed",
-        hint="Take a new snapshot. If this was the newest state of a branch, `omnigraph verify` lists what is missing.",
+        hint=Hint("Read the branch again. If this was its newest state, ", Action("verify"), " lists what is missing."),
     )
 
 

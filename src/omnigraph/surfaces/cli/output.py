@@ -15,7 +15,7 @@ from omnigraph.errors import GraphError, LanguageError, OutputFailed, exit_code
 from omnigraph.model.phrases import counted
 from omnigraph.model.printable import printable
 from omnigraph.reported import Located
-from omnigraph.surfaces.cli.wording import on_the_command_line
+from omnigraph.surfaces.cli.wording import COMMAND_LINE
 
 _OURS: Final = f"\x1b{os.urandom(8).hex()}"
 """How a style of ours begins until it is shown. Nothing that is stored can know it."""
@@ -111,32 +111,14 @@ def use_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-HINTS = {
-    "merge_conflict": "Nothing was changed. See them with --dry-run; settle them with --resolve or --interactive.",
-    "precondition_failed": "Nothing was changed. Read the branch again, decide anew, and give the commit you read.",
-    "cursor_rejected": "Start again: --start now, beginning or after:COMMIT, or from a new `omnigraph changes baseline`.",
-    "change_feed_gap": "Take a new `omnigraph changes baseline` and go on from its cursor; a tag keeps history readable.",
-    "parentless_commit": "Read the graph at that commit with --snapshot, or export it.",
-    "usage": "See `--help`.",
-}
-"""What to do next, in the words of the command line, for errors whose own advice is about the Python API."""
-
-
 def advice(error: GraphError) -> str:
     """What to do next."""
-    if error.hint == type(error).default_hint:
-        return HINTS.get(error.code) or on_the_command_line(error.hint)
-    return on_the_command_line(error.hint)
+    return error.advice.worded(COMMAND_LINE)
 
 
 def _as_data(error: GraphError) -> dict[str, object]:
-    data = {**error.to_dict(), "error": on_the_command_line(error.message)}
-    if error.hint:
-        data["hint"] = advice(error)
-    listed = data.get("violations")
-    for violation in listed if isinstance(listed, list) else ():
-        violation["message"] = on_the_command_line(violation["message"])
-    return data
+    data = {**error.to_dict(), "hint": advice(error)}
+    return {name: value for name, value in data.items() if name != "hint" or value}
 
 
 def _counted(error: LanguageError) -> str:
@@ -156,7 +138,7 @@ def fail(error: GraphError, *, as_json: bool) -> int:
             tell_diagnostic(diagnostic)
         say(f"Error: {_counted(error)}", err=True)
     else:
-        say(f"Error: {on_the_command_line(error.message)}", err=True)
+        say(f"Error: {error.message}", err=True)
         if advice(error):
             say(f"  {advice(error)}", err=True)
     return exit_code(error)

@@ -1,66 +1,77 @@
-"""Advice that was written for Python, in the words of the command line.
+"""Hints in the words of the command line.
 
-    skip_unknown=True                 --skip-unknown
-    lossy="round"                     --lossy round
-    types={"x.csv": "…"}              --type x.csv=…
-    g.commits() lists …               `omnigraph commit list` lists …
+    Option("skip_unknown", True)                    --skip-unknown
+    Option("lossy", "round")                        --lossy round
+    Option("types", {"x.csv": "Person"})            --type x.csv=Person
+    Action("list_commits")                          `omnigraph commit list`
 
-Whoever raises an error speaks Python, and of arguments only. What each argument is called here stands in one table; a test holds
-it, and every flag that any advice names, against the options that commands have.
+An option that is not in the table is no option of any command. A test holds every flag and command against those that there are.
 """
 
 from __future__ import annotations
 
-import re
+import json
 from typing import Final
+
+from omnigraph.hints import ANY, Action, Option
 
 FLAGS: Final = {
     "allow_data_loss": "--allow-data-loss",
     "allow_empty": "--allow-empty",
+    "dry_run": "--dry-run",
     "engine": "--engine",
-    "from_": "--from",
     "lossy": "--lossy",
     "max_bad": "--max-bad",
+    "mode": "--mode",
     "params": "--params",
     "quarantine": "--quarantine",
+    "resolve": "--resolve",
     "since": "--start",
     "skip_unknown": "--skip-unknown",
     "types": "--type",
 }
-"""Arguments with their values."""
+"""Options by their name in Python."""
 
-PHRASES: Final = {
-    "Pass name=…": "Give NAME",
-    "dry_run": "--dry-run",
-    "from_": "--from",
-    "g.baseline(), omnigraph changes baseline": "`omnigraph changes baseline`",
-    "g.commits()": "`omnigraph commit list`",
-    "g.apply_schema": "`omnigraph schema apply`",
-    "g.plan_schema": "`omnigraph schema plan`",
-    "Use mutate": "Use `omnigraph mutate`",
-    "Use query": "Use `omnigraph query`",
-    "Create one with init": "Create one with `omnigraph init`",
+PLAIN: Final = {"name": "NAME", "resolve": "--resolve or --interactive"}
+"""Options whose value is for the reader to choose, where that reads better than flag and value."""
+
+COMMANDS: Final = {
+    "apply_schema": "omnigraph schema apply",
+    "baseline": "omnigraph changes baseline",
+    "init": "omnigraph init",
+    "list_commits": "omnigraph commit list",
+    "load": "omnigraph load",
+    "mutate": "omnigraph mutate",
+    "plan_schema": "omnigraph schema plan",
+    "query": "omnigraph query",
+    "show_schema": "omnigraph schema show",
+    "verify": "omnigraph verify",
 }
-"""Everything else, word for word."""
-
-_ARGUMENT: Final = rf'\b(?P<name>{"|".join(FLAGS)})=(?P<value>True\b|…|"[^"]*"|\{{[^{{}}]*\}}|[0-9][0-9.]*[0-9]|[0-9])'
-_PHRASES: Final = "|".join(re.escape(phrase) for phrase in sorted(PHRASES, key=len, reverse=True))
-_WORDS = re.compile(rf"(?<!\w)(?:{_PHRASES})(?!\w)|{_ARGUMENT}")
-_PAIR = re.compile(r'"([^"]*)": "([^"]*)"')
+"""Commands by operation."""
 
 
-def on_the_command_line(text: str) -> str:
-    """A text of an error as somebody reads it who typed a command."""
-    return _WORDS.sub(_said, text)
+class CommandLineWords:
+    """Flags and commands."""
+
+    def option(self, option: Option) -> str | None:
+        """`--lossy round`."""
+        value, name = option.value, option.name
+        if value is ANY and name in PLAIN:
+            return PLAIN[name]
+        flag = FLAGS.get(name)
+        if flag is None or value is True:
+            return flag
+        if name == "types" and isinstance(value, dict):
+            return " ".join(f"{flag} {file}={type_}" for file, type_ in value.items())
+        return f"{flag} '{json.dumps(value, ensure_ascii=False)}'" if isinstance(value, dict) else f"{flag} {value}"
+
+    def action(self, action: Action) -> str | None:
+        """`` `omnigraph verify` ``."""
+        if action.operation == "help":
+            return "`--help`"
+        command = COMMANDS.get(action.operation)
+        options = [self.option(option) for option in action.options]
+        return None if command is None or None in options else f"`{' '.join([command, *(o for o in options if o)])}`"
 
 
-def _said(found: re.Match[str]) -> str:
-    name, value = found["name"], found["value"]
-    if name is None:
-        return PHRASES[found[0]]
-    flag = FLAGS[name]
-    if value == "True":
-        return flag
-    if name == "types":
-        return " ".join(f"{flag} {file}={type_}" for file, type_ in _PAIR.findall(value)) or f"{flag} FILE=TYPE"
-    return f"{flag} '{value}'" if value.startswith("{") else flag + " " + value.strip('"')
+COMMAND_LINE: Final = CommandLineWords()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from omnigraph.errors import UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.frozen import frozen
 from omnigraph.service import GraphRef
 from omnigraph.service.operations.diff import Diff
@@ -50,7 +51,7 @@ def picture_of(run: Run, graph: GraphRef, wanted: Wanted) -> Picture:
         asked = Subgraph(graph, wanted.query, wanted.params, wanted.name, wanted.branch, wanted.at, wanted.limit)
         return Picture(drawings.of_answer(run(asked), graph.uri))
     if wanted.params is not None or wanted.name is not None or wanted.limit is not None:
-        raise UsageError("params, name and limit belong to a query", hint="Give query=… too.")
+        raise UsageError("params, name and limit belong to a query", hint=Hint("Give a query too: ", Option("query")))
     schema = run(ShowSchema(graph, wanted.branch, wanted.at))
     rows = {t.name: t.rows for t in run(Stats(graph, wanted.branch, wanted.at)).types}
     state = f"{wanted.at or wanted.branch or 'main'} @ {schema.commit}"

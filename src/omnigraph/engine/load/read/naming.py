@@ -168,6 +168,6 @@ def type_named(name: str, catalog: Catalog) -> EntityType:
         known = [*catalog.nodes, *catalog.edges]
         hint = did_you_mean(name, known) or f"There are {', '.join(known)}."
         if name in ("type", "edge", "data"):
-            hint = "A single record goes into a list: load([record])."
+            hint = "Put a single record into a list."
         raise UsageError(f"there is no type `{name}`", hint=hint)
     return found

@@ -21,6 +21,7 @@ from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.load.read.content import mismatch, peeked, require_packed
 from omnigraph.engine.load.read.naming import ENDINGS, PACKED, Columns, Form, Format, Naming, columns_within, form_of, type_named
 from omnigraph.errors import GraphError, NotFound, UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.conversions import Door
 from omnigraph.model.frozen import frozen
 from omnigraph.model.given import tangled
@@ -31,6 +32,7 @@ _SMALL_BYTES = 64 << 20
 _SMALL_ROWS = 100_000
 BATCH_ROWS = 65_536
 _SHOWN = 20
+_UNTYPED = "has rows of which type?"
 
 Source = Any
 """A path, several, a mapping of types to frames, or an iterable of records."""
@@ -138,7 +140,7 @@ def inputs_of(
     elif hasattr(source, "read") and not _is_distributed(source):
         files.inputs.append(Input(Format.NDJSON, source, getattr(source, "name", None) or "<stream>"))
     elif _is_frame(source) or _is_distributed(source):
-        raise UsageError("a frame has rows of one type", hint='Say which: load({"Person": frame}).')
+        raise UsageError("a frame has rows of one type", hint='Name it: {"Person": frame}.')
     elif isinstance(source, Sequence) and source and all(isinstance(item, str | os.PathLike) for item in source):
         for item in source:
             files.add(os.fspath(item))
@@ -168,9 +170,11 @@ class _Files:
             told = [f"  {path} {why}" for path, why in list(self._skipped.items())[:_SHOWN]]
             more = len(self._skipped) - len(told)
             head = f"{counted(len(self._skipped), 'file')} cannot be loaded"
+            untyped = next((_whose(path) for path, why in self._skipped.items() if why.startswith(_UNTYPED)), None)
+            typed = () if untyped is None else (" ", untyped)
             raise UsageError(
                 "\n".join([head, *told, *([f"  … and {more} more"] if more else [])]),
-                hint="Move them elsewhere, or leave them out on purpose: skip_unknown=True.",
+                hint=Hint("Move them elsewhere, or skip them: ", Option("skip_unknown", True), ".", *typed),
             )
         self._naming.require_used()
         return Found(self.inputs, tuple(self._skipped), tuple(self._folders))
@@ -191,7 +195,8 @@ class _Files:
                 self._paths.add(where)
                 count += 1
             elif alone:
-                raise UsageError(f"{path} {made}", hint=f"Files end in {_ENDINGS}.")
+                hint = _whose(file.path) if made.startswith(_UNTYPED) else f"Files end in {_ENDINGS}."
+                raise UsageError(f"{path} {made}", hint=hint)
             else:
                 self._skipped[file.path] = made
         if not alone:
@@ -217,7 +222,7 @@ class _Files:
         whose = self._naming.whose(file)
         if whose.type is None:
             name = os.path.basename(file.path)
-            return f'has rows of which type? There is no type `{name.partition(".")[0]}`: say types={{"{name}": "…"}}'
+            return f"{_UNTYPED} There is no type `{name.partition('.')[0]}`"
         return Input(form.format, where, file.path, whose.type, size, self._options, form.packed, whose.columns)
 
     def _by_content(self, file: InputFile) -> Form | str:
@@ -253,6 +258,11 @@ class _Files:
 
 
 _ENDINGS = f"{', '.join(ENDINGS)}, also with {', '.join(PACKED)}"
+
+
+def _whose(path: str) -> Hint:
+    """How to say which type the rows of a file have."""
+    return Hint("Name the type of its rows: ", Option("types", {os.path.basename(path): "…"}))
 
 
 def _is_distributed(content: object) -> bool:

@@ -31,6 +31,7 @@ from omnigraph.engine.load.read.sources import CELLS, Input, arrow_batches
 from omnigraph.engine.load.read.types import Parsed, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.conversions import Door
 from omnigraph.model.given import named
 from omnigraph.model.phrases import counted
@@ -99,7 +100,10 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
                 )
                 yield partial(Parsed, violations=(told,))
         case Format.DISTRIBUTED:
-            raise UsageError("the rows of a Spark data frame are on a cluster", hint='Use engine="spark", or give df.toArrow().')
+            raise UsageError(
+                "the rows of a Spark data frame are on a cluster",
+                hint=Hint("Use ", Option("engine", "spark"), ", or give an Arrow table."),
+            )
 
 
 def column_tasks(

@@ -33,6 +33,7 @@ from omnigraph.engine.write.commit import SetRules
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import ConflictError, UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.commits.leases import Held
@@ -115,7 +116,9 @@ def run_chunked(
     held since before the first row was written; otherwise one is held from now on.
     """
     if request.dialect is Dialect.COMPATIBLE:
-        raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
+        raise UsageError(
+            "records of the compatible dialect are read one after the other", hint=Hint("Use ", Option("engine", "local"), ".")
+        )
     workspace.store.require_writable()
     require_columns(request.inputs)
     sizes = [i.size for i in request.inputs]

@@ -18,6 +18,7 @@ from omnigraph.engine.load.run.quarantine_files import require_beside
 from omnigraph.engine.load.run.runners import is_installed, report_of
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 from omnigraph.storage.commits.name_rules import check_branch_name
@@ -65,12 +66,12 @@ class Limit:
     def of(cls, given: float) -> Limit:
         """A number of rows (an integer), or a share of them (a float)."""
         if isinstance(given, bool) or not isinstance(given, int | float):
-            raise UsageError(f"max_bad cannot be {given!r}", hint=_LIMITS)
+            raise UsageError(f"the limit of bad rows cannot be {given!r}", hint=_LIMITS)
         if isinstance(given, int) and given >= 0:
             return cls(rows=given)
         if isinstance(given, float) and 0 <= given <= 1:
             return cls(share=given)
-        raise UsageError(f"max_bad cannot be {given}", hint=_LIMITS)
+        raise UsageError(f"the limit of bad rows cannot be {given}", hint=_LIMITS)
 
     def allows(self, bad: int, rows: int) -> bool:
         """Whether so many of so many rows may be wrong."""
@@ -80,7 +81,7 @@ class Limit:
         return counted(self.rows, "row") if self.rows is not None else f"{100 * (self.share or 0.0):g} % of them"
 
 
-_LIMITS = "Give a number of rows (max_bad=100), or a share of them (max_bad=0.01)."
+_LIMITS = Hint("Give a number of rows, ", Option("max_bad", 100), ", or a share of them, ", Option("max_bad", 0.01), ".")
 
 
 @frozen(slots=False)
@@ -153,7 +154,9 @@ def request_of(
     if beside is not None and spelt is Dialect.COMPATIBLE:
         raise UsageError("quarantine is for records of the strict dialect", hint="Leave it out, and mend what is wrong.")
     if max_bad is not None and beside is None:
-        raise UsageError("max_bad is about what goes into quarantine", hint="Say where that is: quarantine=…")
+        raise UsageError(
+            "there is a limit of bad rows, and no quarantine to put them in", hint=Hint("Name a folder: ", Option("quarantine"))
+        )
     if beside is not None:
         require_beside(beside, found)
     made = Request(
@@ -181,9 +184,14 @@ def chosen_engine(engine: str, request: Request) -> Engine:
     asked_for = _choice(Engine, "engine", engine)
     distributed = any(i.format is Format.DISTRIBUTED for i in request.inputs)
     if asked_for is Engine.LOCAL and distributed:
-        raise UsageError("the rows of a Spark data frame are on a cluster", hint='Use engine="spark", or give df.toArrow().')
+        raise UsageError(
+            "the rows of a Spark data frame are on a cluster",
+            hint=Hint("Use ", Option("engine", "spark"), ", or give an Arrow table."),
+        )
     if asked_for is Engine.SPARK and request.dialect is Dialect.COMPATIBLE:
-        raise UsageError("records of the compatible dialect are read one after the other", hint='Use engine="local".')
+        raise UsageError(
+            "records of the compatible dialect are read one after the other", hint=Hint("Use ", Option("engine", "local"), ".")
+        )
     if asked_for is not Engine.AUTO:
         return asked_for
     large = sum(i.size or 0 for i in request.inputs if i.is_file) >= SPARK_BYTES

@@ -1,0 +1,125 @@
+"""What to do next, as a value that each surface words for itself.
+
+Whoever raises an error does not know who will read it: somebody at a Python prompt, in a shell, or an agent behind a server. So a
+hint is made of text that reads the same everywhere, options of the call that failed, and operations of the product:
+
+    Hint("Nothing was done. To go ahead anyway, set ", Option("allow_empty", True), ".")
+
+    Python          Nothing was done. To go ahead anyway, set allow_empty=True.
+    command line    Nothing was done. To go ahead anyway, set --allow-empty.
+
+A hint inside a hint is left out by a surface that has no words for something in it, so that nobody is sent to an option that
+their surface does not have:
+
+    Hint("Narrow the pattern or add a limit.", Hint(" Or give the query more time: ", Option("timeout"), "."))
+
+`PYTHON` holds the words of Python, which tracebacks and `error.hint` use; those of the command line are in
+`surfaces/cli/wording.py`. A test refuses text in a hint that only one surface would understand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+ANY: Final = "…"
+"""The value of an option, where it is for the reader to choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of the operation that failed, by its name in Python."""
+
+    name: str
+    value: object = ANY
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Action:
+    """An operation of the product, by its name in `omnigraph.service.operations`, or `help` for the call that failed."""
+
+    operation: str
+    options: tuple[Option, ...]
+
+    def __init__(self, operation: str, *options: Option) -> None:
+        object.__setattr__(self, "operation", operation)
+        object.__setattr__(self, "options", options)
+
+
+class Words(Protocol):
+    """How a surface names options and operations; None for those that it does not have."""
+
+    def option(self, option: Option) -> str | None: ...
+
+    def action(self, action: Action) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Hint:
+    """What to do next: text, options, operations, and hints that not every surface can give."""
+
+    parts: tuple[str | Option | Action | Hint, ...]
+
+    def __init__(self, *parts: str | Option | Action | Hint) -> None:
+        object.__setattr__(self, "parts", parts)
+
+    def __str__(self) -> str:
+        return self.worded(PYTHON)
+
+    def worded(self, words: Words) -> str:
+        """The hint in the words of a surface; empty if it has none for what the hint is about."""
+        said: list[str] = []
+        for part in self.parts:
+            match part:
+                case str():
+                    text: str | None = part
+                case Option():
+                    text = words.option(part)
+                case Action():
+                    text = words.action(part)
+                case Hint():
+                    text = part.worded(words)
+            if text is None:
+                return ""
+            said.append(text)
+        return "".join(said)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonWords:
+    """Keyword arguments, and methods of a graph `g`."""
+
+    calls: Mapping[str, str]
+
+    def option(self, option: Option) -> str:
+        """`timeout=…`, `lossy="round"`."""
+        value = option.value
+        if value is ANY:
+            return f"{option.name}={ANY}"
+        return f"{option.name}={json.dumps(value, ensure_ascii=False) if isinstance(value, str | dict) else repr(value)}"
+
+    def action(self, action: Action) -> str:
+        """`` `g.verify()` ``."""
+        arguments = ", ".join(self.option(option) for option in action.options)
+        return f"`{self.calls[action.operation].replace('()', f'({arguments})')}`"
+
+
+PYTHON: Final = PythonWords(
+    {
+        "apply_schema": "g.apply_schema()",
+        "baseline": "g.baseline()",
+        "embed": "g.embed()",
+        "help": "help()",
+        "init": "omnigraph.init()",
+        "list_commits": "g.commits()",
+        "load": "g.load()",
+        "mutate": "g.mutate()",
+        "plan_schema": "g.plan_schema()",
+        "query": "g.query()",
+        "show_schema": "g.schema()",
+        "verify": "g.verify()",
+    }
+)
+"""The words of Python."""
