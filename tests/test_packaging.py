@@ -43,7 +43,7 @@ def test_the_wheel_holds_the_package_and_its_data(wheel: Path) -> None:
         str(p.relative_to(source)) for p in (source / "omnigraph").rglob("*") if p.is_file() and p.suffix not in (".pyc", ".orig")
     }
     assert wanted <= names
-    assert {"omnigraph/py.typed", "omnigraph/surfaces/view/page.js"} <= names
+    assert {"omnigraph/py.typed", "omnigraph/visualization/page.js"} <= names
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"omnigraph"}
 
 

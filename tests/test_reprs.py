@@ -15,7 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.model.phrases import ago, counted, iso, one_line, short_id, size, tallied
-from omnigraph.model.text_tables import PIPES, html_table, text_table, width
+from omnigraph.model.text_tables import PIPES, aligned, html_table, text_table, width
 from omnigraph.storage.commits.lineage import DamagedCommit
 
 EVIL = "<script>alert(1)</script>\x1b[31m\u202egnirts\nnext"
@@ -247,8 +247,19 @@ def test_tables_know_how_wide_characters_are() -> None:
     assert lines == ["name | n", "-----+---", "日本 |  1", "Ada  | 22"]
     assert {width(line.partition("|")[0]) for line in (lines[0], *lines[2:])} == {5}
     assert list(text_table(["n"], [["日本語です"]], widest=5))[2] == "日本…"
+    assert list(aligned([["日本", "1", "x"], ["Ada", "22", ""]], right=(False, True))) == ["日本   1  x", "Ada   22"]
+    assert list(aligned([])) == []
     assert list(text_table(["n"], [["日本語です"]], widest=5, overflow="wrap"))[2:] == ["日本", "語で", "す"]
     assert (
         html_table(["<a>"], [["x\x1b"]])
         == "<table><thead><tr><th>&lt;a&gt;</th></tr></thead><tbody><tr><td>x\\u001b</td></tr></tbody></table>"
     )
+
+
+def test_one_renderer_aligns_text() -> None:
+    sources = Path(og.__file__).parent
+    numbers = {"model/times.py", "model/text_tables.py", "engine/execution/explain.py", "surfaces/cli/main.py"}
+    """Digits, the renderer itself, columns of numbers in a plan, and names of commands."""
+    by_hand = re.compile(r"\.[lr]just\(|\.center\(|:[<>]\{")
+    found = {str(f.relative_to(sources)) for f in sources.rglob("*.py") if by_hand.search(f.read_text())}
+    assert found <= numbers

@@ -129,7 +129,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.reclaiming.verify import ProblemKind as ProblemKind
     from omnigraph.storage.reclaiming.verify import VerifyReport as VerifyReport
     from omnigraph.surfaces.view import view as view
-    from omnigraph.surfaces.view.picture import Picture as Picture
+    from omnigraph.visualization.visualization import Visualization as Visualization
 
 offer("spark", "omnigraph.pipeline.load", "run", needs="pyspark")
 offer_report("omnigraph.surfaces.progress", "TerminalLine")
@@ -170,7 +170,7 @@ _ON_DEMAND = {
     "Node": "omnigraph.engine.export.subgraph",
     "Optimized": "omnigraph.engine.upkeep.reconcile",
     "Pace": "omnigraph.embedding.paced",
-    "Picture": "omnigraph.surfaces.view.picture",
+    "Visualization": "omnigraph.visualization.visualization",
     "Problem": "omnigraph.storage.reclaiming.verify",
     "ProblemKind": "omnigraph.storage.reclaiming.verify",
     "Receipt": "omnigraph.engine.write.receipt",
@@ -279,7 +279,6 @@ __all__ = [
     "ParameterError",
     "ParentlessCommit",
     "ParseError",
-    "Picture",
     "PreconditionFailed",
     "Problem",
     "ProblemKind",
@@ -322,6 +321,7 @@ __all__ = [
     "ValidationError",
     "VerifyReport",
     "Violation",
+    "Visualization",
     "VoidConstraint",
     "WouldEmpty",
     "__version__",

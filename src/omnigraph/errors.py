@@ -60,8 +60,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from omnigraph.error_details import BrokenRule, Disagreement, Located
 from omnigraph.hints import Action, Hint, Option
-from omnigraph.reported import BrokenRule, Disagreement, Located
 
 
 class GraphError(Exception):

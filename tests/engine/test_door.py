@@ -19,7 +19,7 @@ from omnigraph.engine.calls.guard import GUARDED, guarded
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.graph import Graph, Session
 from omnigraph.engine.tags import Tags
-from omnigraph.surfaces.view.picture import Picture
+from omnigraph.visualization.visualization import Visualization
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  rank: F64?  note: String?  near: Vector(2)? @embed(note, model="m")  photo: Blob? }
@@ -109,13 +109,13 @@ class World:
             Result.to_json: (self.result.to_json, {}),
             Result.to_table: (self.result.to_table, {}),
             Measured.top: (self.measured.top, {}),
-            Picture.save: (self.picture.save, {"path": self.folder / "x.html"}),
+            Visualization.save: (self.picture.save, {"path": self.folder / "x.html"}),
         }
 
 
 FREE = {
     Graph.close: "takes nothing",
-    Picture.open: "starts a browser; saves by `save`",
+    Visualization.open: "starts a browser; saves by `save`",
     Result.one: "takes nothing",
     Result.to_arrow: "takes nothing",
     Result.to_pandas: "takes nothing",
@@ -128,7 +128,7 @@ FREE = {
 def public() -> list[Any]:
     """Every public call, found by looking."""
     found: list[Any] = [og.init, og.open, og.view]
-    for cls in (Graph, Session, Branches, Tags, Analytics, Result, Measured, Picture):
+    for cls in (Graph, Session, Branches, Tags, Analytics, Result, Measured, Visualization):
         for name, member in inspect.getmembers(cls, inspect.isfunction):
             if not name.startswith("_") and member not in found:
                 found.append(member)

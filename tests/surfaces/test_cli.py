@@ -164,11 +164,11 @@ def test_schema_show(og: Call) -> None:
     data = og("schema", "show", SCHEMA, "--json").json
     assert str(data["schema_shape_hash"]).startswith("sha256:")
     assert data["schema_ir"]["ir_version"] == 2
-    assert og("schema", "show", SCHEMA, "--json", "--picture").code == 2
+    assert og("schema", "show", SCHEMA, "--json", "--diagram").code == 2
 
 
 def test_schema_picture_shows_every_type(og: Call) -> None:
-    picture = og("schema", "show", SCHEMA, "--picture").out
+    picture = og("schema", "show", SCHEMA, "--diagram").out
     data = og("schema", "show", SCHEMA, "--json").json["schema_ir"]
     for kind in ("nodes", "edges"):
         for declared in data[kind]:

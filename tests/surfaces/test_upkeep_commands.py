@@ -42,7 +42,7 @@ def test_a_schema_change(og: Call, people: Path, wider: Path) -> None:
     assert (done["applied"], done["step_count"], done["graph_manifest_version"]) == (True, 1, 4)
     assert og("schema", "show", people).out == wider.read_text()
     assert og("schema", "show", people, "--branch", "work").out == PEOPLE, "other branches keep theirs"
-    assert "city" in og("schema", "show", people, "--picture").out
+    assert "city" in og("schema", "show", people, "--diagram").out
     again = og("schema", "apply", people, "--schema", wider)
     assert again.lines == [f"schema apply on {people}: nothing to do", "no schema changes"]
     assert again.err == f"omnigraph schema apply → {people} (direct, local)\n"

@@ -49,7 +49,7 @@ def test_an_answer_is_the_nodes_and_edges_behind_it(graph: og_api.Graph) -> None
     assert (edge["source"], edge["type"], edge["target"]) == ("Person/Ada", "Knows", "Person/Bob")
     assert ["since", "2024-05-01"] in edge["detail"]
     assert data["notes"] == []
-    assert repr(picture) == "Picture of people.omni: 2 nodes, 1 edge"
+    assert repr(picture) == "Visualization of people.omni: 2 nodes, 1 edge"
 
 
 def test_a_diff_has_colours_and_what_it_touches(graph: og_api.Graph) -> None:

@@ -11,8 +11,8 @@ from tests.surfaces.browser import Browser, Page, browser, find_browser
 from tests.surfaces.calling import EXAMPLE
 
 import omnigraph as og
-from omnigraph.surfaces.view.drawing import Drawing, DrawnEdge, DrawnNode
-from omnigraph.surfaces.view.picture import Picture
+from omnigraph.visualization.drawing import Drawing, DrawnEdge, DrawnNode
+from omnigraph.visualization.visualization import Visualization
 
 pytestmark = pytest.mark.slow
 
@@ -181,7 +181,7 @@ def test_the_same_in_a_notebook(chromium: Browser, pages: Path) -> None:
 def test_many_nodes_are_still_a_picture(chromium: Browser, tmp_path: Path) -> None:
     nodes = tuple(DrawnNode(f"T/{i}", f"T{i % 5}", f"node {i}") for i in range(400))
     edges = tuple(DrawnEdge(f"E/{i}", "E", "E", f"T/{i}", f"T/{i * i % 97}") for i in range(400))
-    page_file = Picture(Drawing("answer", "many", "", nodes, edges)).save(tmp_path / "many.html")
+    page_file = Visualization(Drawing("answer", "many", "", nodes, edges)).save(tmp_path / "many.html")
     with chromium.page(page_file.as_uri()) as page:
         page.wait("document.body.dataset.settled === 'true'")
         assert page.evaluate("document.querySelectorAll('.node').length") == 400

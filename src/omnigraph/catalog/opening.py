@@ -1,4 +1,4 @@
-"""From a schema text straight to a catalog, for tools that work on files: lint, pictures, tests.
+"""From a schema text straight to a catalog, for tools that work on files: lint, visualization, tests.
 
 Identities are those of a fresh graph; the identity domain is a fixed one, since nothing is stored.
 """

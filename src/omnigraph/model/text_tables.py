@@ -1,4 +1,4 @@
-"""Tables of texts: one renderer for terminals, which knows how wide characters are, and one for notebooks.
+"""Tables of texts: for terminals, where it is known how wide characters are, and for notebooks. Nothing else aligns text.
 
 Values are made safe here and nowhere else: what a terminal would obey is spelt out (`omnigraph.model.printable`), and in HTML
 nothing is markup that was a value.
@@ -49,10 +49,19 @@ def text_table(
             parts = []
             for i, cell in enumerate(cells):
                 is_right = number > 0 and i < len(right) and right[i]
-                parts.append(_padded(cell[at] if at < len(cell) else "", widths[i], is_right))
+                parts.append(padded(cell[at] if at < len(cell) else "", widths[i], is_right))
             yield style.gap.join(parts).rstrip()
         if number == 0:
             yield style.cross.join(style.rule * w for w in widths)
+
+
+def aligned(rows: Iterable[Sequence[str]], *, right: Sequence[bool] = ()) -> Iterator[str]:
+    """Lines whose cells stand under each other, without a heading. Columns in `right` are numbers. Nothing is cut."""
+    grid = list(rows)
+    widths = [max(width(line[i]) for line in grid) for i in range(len(grid[0]))] if grid else []
+    for line in grid:
+        cells = (padded(text, w, i < len(right) and right[i]) for i, (text, w) in enumerate(zip(line, widths, strict=True)))
+        yield OPEN.gap.join(cells).rstrip()
 
 
 def width(text: str) -> int:
@@ -70,7 +79,8 @@ def _one_line(text: str, escape: bool) -> str:
     return printable(text.replace("\n", "⏎").replace("\t", " ")) if escape else text
 
 
-def _padded(text: str, columns: int, is_right: bool) -> str:
+def padded(text: str, columns: int, is_right: bool = False) -> str:
+    """A text filled up with blanks to so many columns of a terminal."""
     fill = " " * (columns - width(text))
     return fill + text if is_right else text + fill
 

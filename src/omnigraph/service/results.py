@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.load.run.progress import Report as Report
     from omnigraph.engine.load.run.result import LoadResult as LoadResult
     from omnigraph.engine.planning.prepared import QueryText as QueryText
+    from omnigraph.engine.upkeep.reconcile import TypeOutcome as TypeOutcome
     from omnigraph.engine.write.receipt import Receipt as Receipt
     from omnigraph.storage.commits.lineage import Commit as Commit
     from omnigraph.storage.commits.refs import Tag as Tag
@@ -48,6 +49,7 @@ _WHERE: Final = {
     "ChangeStats": "omnigraph.engine.history.changes",
     "Subgraph": "omnigraph.engine.export.subgraph",
     "Tag": "omnigraph.storage.commits.refs",
+    "TypeOutcome": "omnigraph.engine.upkeep.reconcile",
     "shown": "omnigraph.engine.history.changes",
 }
 """Name to module."""

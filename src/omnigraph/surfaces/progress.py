@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from omnigraph.model.phrases import counted
+from omnigraph.model.text_tables import padded, width
 
 if TYPE_CHECKING:
     from omnigraph.service.results import Progress as Moment
@@ -37,9 +38,9 @@ class TerminalLine:
             return
         text = str(progress)
         end = "\n" if progress.stage.value == "done" else ""
-        self._stream.write(f"\r{text.ljust(self._width)}{end}")
+        self._stream.write(f"\r{padded(text, self._width)}{end}")
         self._stream.flush()
-        self._width = len(text)
+        self._width = width(text)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from omnigraph.language.gq.tree import Direction
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.model.printable import printable
-from omnigraph.model.text_tables import html_text
+from omnigraph.model.text_tables import html_text, padded, width
 
 
 @frozen
@@ -54,7 +54,7 @@ class Explanation:
         if self.total_ms is not None:
             head += f" · {self.total_ms:.2f} ms"
         texts = [f"{'   ' * line.depth}└─ {line.text}" for line in self.lines]
-        width = min(max((len(t) for t in texts), default=0), 100)
+        columns = min(max((width(t) for t in texts), default=0), 100)
         found = [head]
         for line, text in zip(self.lines, texts, strict=True):
             about = []
@@ -65,7 +65,7 @@ class Explanation:
             if line.milliseconds is not None:
                 about.append(f"{line.milliseconds:.3f} ms".ljust(11))
             about.extend(line.notes)
-            found.append(f"{text.ljust(width)}   {' '.join(about)}".rstrip())
+            found.append(f"{padded(text, columns)}   {' '.join(about)}".rstrip())
         return printable("\n".join(found))
 
     __repr__ = __str__

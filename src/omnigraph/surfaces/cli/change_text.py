@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.model.phrases import counted, iso
+from omnigraph.model.text_tables import aligned, padded, width
 from omnigraph.surfaces.cli.output import styled, use_colour
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def change_lines(changes: Iterable[Change]) -> Iterator[str]:
 
 
 def _page(changes: Sequence[Change]) -> Iterator[str]:
-    width = max((len(c.type) for c in changes), default=0)
+    columns = max((width(c.type) for c in changes), default=0)
     for change in changes:
         colour = COLOURS[change.op]
-        yield f"{painted(change.op, colour, bold=True)} {change.kind} {change.type.ljust(width)} {value_text(change.id)}"
+        yield f"{painted(change.op, colour, bold=True)} {change.kind} {padded(change.type, columns)} {value_text(change.id)}"
         yield from _ends(change)
         yield from _properties(change)
 
@@ -129,10 +130,8 @@ def conflict_lines(conflict: Conflict, *, ours: str = "ours", theirs: str = "the
     if any(sides.values()):
         names = list(dict.fromkeys(name for values in sides.values() for name in values or ()))
         grid = [["", *sides], *([name, *(_side(values, name) for values in sides.values())] for name in names)]
-        widths = [max(len(line[i]) for line in grid) for i in range(4)]
-        for number, line in enumerate(grid):
-            text = "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            yield painted(text, dim=True) if number == 0 else text
+        for number, line in enumerate(aligned(grid)):
+            yield painted(f"  {line}", dim=True) if number == 0 else f"  {line}"
     yield f"  {painted('key', dim=True)} {conflict.key}"
 
 

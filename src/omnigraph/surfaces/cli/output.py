@@ -11,10 +11,10 @@ from typing import Any, Final, TextIO
 
 import click
 
+from omnigraph.error_details import Located
 from omnigraph.errors import GraphError, LanguageError, OutputFailed, exit_code
 from omnigraph.model.phrases import counted
 from omnigraph.model.printable import printable
-from omnigraph.reported import Located
 from omnigraph.surfaces.cli.wording import COMMAND_LINE
 
 _OURS: Final = f"\x1b{os.urandom(8).hex()}"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from omnigraph.model.phrases import counted
+from omnigraph.model.text_tables import aligned
 from omnigraph.service.operations.optimize import Optimize
 from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.consent import echo_write, interruptible
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
+
+if TYPE_CHECKING:
+    from omnigraph.service.results import TypeOutcome
 
 
 @click.command(cls=Command, capability=Capability.DIRECT, usable=WRITES, also=frozenset({"quiet"}))
@@ -48,13 +54,14 @@ def command(uri: str | None, branch: str, as_json: bool) -> None:
         print_json({"uri": where, "datasets": datasets})
         return
     say(f"optimize {where} — {counted(len(datasets), 'dataset')}")
-    width = max((len(keys[t.type].type_key) for t in done.tables), default=0)
-    for t in done.tables:
-        name = keys[t.type].type_key.ljust(width)
-        if t.busy:
-            say(f"{name}  skipped (somebody wrote to it all the time)")
-        elif t.commit is None:
-            say(f"{name}  no-op")
-        else:
-            indexes = f"  indexes: {', '.join(t.covered)}" if t.covered else ""
-            say(f"{name}  frags {t.pieces_before} → {t.pieces_after} ✓{indexes}")
+    for line in aligned((keys[t.type].type_key, _outcome(t)) for t in done.tables):
+        say(line)
+
+
+def _outcome(done: TypeOutcome) -> str:
+    if done.busy:
+        return "skipped (somebody wrote to it all the time)"
+    if done.commit is None:
+        return "no-op"
+    indexes = f"  indexes: {', '.join(done.covered)}" if done.covered else ""
+    return f"frags {done.pieces_before} → {done.pieces_after} ✓{indexes}"

@@ -43,12 +43,12 @@ def command() -> None:
 @command.command(capability=Capability.DATA, usable=READS)
 @click.argument("uri", required=False, metavar="[URI|FILE]")
 @click.option("--branch", metavar="B", help="Of a graph: the branch whose schema is shown.")
-@click.option("--picture", is_flag=True, help="Draw the types and how they connect.")
+@click.option("--diagram", is_flag=True, help="Draw the types and how they connect.")
 @json_option("source, hash and accepted form")
-def show(uri: str | None, branch: str | None, picture: bool, as_json: bool) -> None:
+def show(uri: str | None, branch: str | None, diagram: bool, as_json: bool) -> None:
     """Show the schema of a graph or a file: as text, as a diagram, or as JSON."""
-    if picture and as_json:
-        raise UsageError("--picture and --json do not go together")
+    if diagram and as_json:
+        raise UsageError("--diagram and --json do not go together")
     if _is_file(uri):
         assert uri is not None
         if branch is not None:
@@ -63,8 +63,8 @@ def show(uri: str | None, branch: str | None, picture: bool, as_json: bool) -> N
         source = Source(text, "<schema>")
     if as_json:
         print_json({"schema_source": source.text, "schema_shape_hash": declare(source).hash(), "schema_ir": ir.to_json()})
-    elif picture:
-        from omnigraph.surfaces.cli.picture import draw
+    elif diagram:
+        from omnigraph.surfaces.cli.schema_diagram import draw
 
         draw(Catalog.of(ir))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.model.text_tables import aligned
 from omnigraph.service.operations.stats import Stats
 from omnigraph.surfaces.cli.arguments import json_option, target, target_options
 from omnigraph.surfaces.cli.output import one_line, print_json, say
@@ -24,10 +25,8 @@ def command(uri: str | None, branch: str | None, snapshot: str | None, as_json: 
         print_json({name: data[name] for name in ("branch", "commit", "types", "failures")})
         return
     say(f"branch {found.branch} at {found.commit}")
-    names = max((len(t.name) for t in found.types), default=0)
-    rows = max((len(f"{t.rows:,}") for t in found.types), default=0)
-    for t in found.types:
-        indexes = ", ".join(map(str, t.indexes))
-        say(f"{t.kind}  {t.name.ljust(names)}  {f'{t.rows:,}'.rjust(rows)}  {indexes}".rstrip())
+    cells = [(t.kind, t.name, f"{t.rows:,}", ", ".join(map(str, t.indexes))) for t in found.types]
+    for line in aligned(cells, right=(False, False, True)):
+        say(line)
     for failure in found.failures:
         say(one_line(str(failure)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from omnigraph.model.text_tables import aligned
 from omnigraph.service.operations.create_tag import CreateTag
 from omnigraph.service.operations.delete_tag import DeleteTag
 from omnigraph.service.operations.list_tags import ListTags
@@ -53,9 +54,8 @@ def list_(uri: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"tags": [_described(tag) for tag in tags]})
         return
-    width = max((len(tag.name) for tag in tags), default=0)
-    for tag in tags:
-        say(f"{tag.name.ljust(width)}  {tag.commit}")
+    for line in aligned((tag.name, tag.commit) for tag in tags):
+        say(line)
 
 
 @command.command(capability=Capability.DATA, usable=WRITES, also=QUIET)

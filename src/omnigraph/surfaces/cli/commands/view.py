@@ -16,7 +16,7 @@ from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 
 if TYPE_CHECKING:
-    from omnigraph.surfaces.view import Picture
+    from omnigraph.visualization.visualization import Visualization
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -67,20 +67,20 @@ def command(
     if diff and (branch or snapshot):
         raise click.UsageError("--diff names both states itself; leave --branch and --snapshot out")
     if uri is not None and uri.endswith(".pg"):
-        picture = _of_file(uri, asked or bool(diff) or bool(branch or snapshot))
+        drawn = _of_file(uri, asked or bool(diff) or bool(branch or snapshot))
     else:
-        from omnigraph.surfaces.view.pictures import Wanted, picture_of
+        from omnigraph.visualization.visualize import Wanted, visualize
 
         with connect(uri) as graph:
             source = the_query(name, query_path, query_text) if asked else None
             given = parameters(params, params_file)
-            picture = picture_of(graph.run, graph.ref, Wanted(source, given, name, diff or None, branch, snapshot, limit))
+            drawn = visualize(graph.run, graph.ref, Wanted(source, given, name, diff or None, branch, snapshot, limit))
     where = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="omnigraph-")) / "view.html"
     if not where.parent.is_dir():
         raise UsageError(f"the folder {where.parent} does not exist")
-    picture.save(where)
-    opened = False if no_open else picture.open(where)
-    drawing = picture.drawing
+    drawn.save(where)
+    opened = False if no_open else drawn.open(where)
+    drawing = drawn.drawing
     if as_json:
         told = {"out": str(where), "kind": drawing.kind, "nodes": len(drawing.nodes), "edges": len(drawing.edges)}
         print_json({**told, "opened": opened})
@@ -90,11 +90,11 @@ def command(
         say("no browser was found; open the file yourself", err=True)
 
 
-def _of_file(path: str, more: bool) -> Picture:
+def _of_file(path: str, more: bool) -> Visualization:
     if more:
         raise UsageError(f"{path} is a schema file: only its schema can be drawn", hint="Give a graph.")
     from omnigraph.catalog.opening import offline_catalog
-    from omnigraph.surfaces.view import Picture
-    from omnigraph.surfaces.view.drawings import of_schema
+    from omnigraph.visualization.drawings import of_schema
+    from omnigraph.visualization.visualization import Visualization
 
-    return Picture(of_schema(offline_catalog(read_source(path, what="schema file")), path))
+    return Visualization(of_schema(offline_catalog(read_source(path, what="schema file")), path))

@@ -55,7 +55,7 @@ class DrawnEdge:
 
 @frozen(slots=False)
 class Drawing:
-    """One picture."""
+    """What is drawn."""
 
     kind: Kind
     title: str

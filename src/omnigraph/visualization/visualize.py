@@ -1,4 +1,4 @@
-"""Pictures of a graph: what is to be drawn is asked for through the door, then drawn."""
+"""What is to be drawn is read through the door, then drawn."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from omnigraph.service.operations.read_nodes import ReadNodes
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.service.operations.stats import Stats
 from omnigraph.service.operations.subgraph import Subgraph
-from omnigraph.surfaces.view import drawings
-from omnigraph.surfaces.view.picture import Picture
+from omnigraph.visualization import drawings
+from omnigraph.visualization.visualization import Visualization
 
 if TYPE_CHECKING:
     from omnigraph.service.operation import Operation
@@ -43,22 +43,22 @@ class Wanted:
     limit: int | None = None
 
 
-def picture_of(run: Run, graph: GraphRef, wanted: Wanted) -> Picture:
-    """The picture that is wanted of a graph."""
+def visualize(run: Run, graph: GraphRef, wanted: Wanted) -> Visualization:
+    """Draw a graph as requested."""
     if wanted.diff is not None:
         return _of_diff(run, graph, wanted, *wanted.diff)
     if wanted.query is not None:
         asked = Subgraph(graph, wanted.query, wanted.params, wanted.name, wanted.branch, wanted.at, wanted.limit)
-        return Picture(drawings.of_answer(run(asked), graph.uri))
+        return Visualization(drawings.of_answer(run(asked), graph.uri))
     if wanted.params is not None or wanted.name is not None or wanted.limit is not None:
         raise UsageError("params, name and limit belong to a query", hint=Hint("Give a query too: ", Option("query")))
     schema = run(ShowSchema(graph, wanted.branch, wanted.at))
     rows = {t.name: t.rows for t in run(Stats(graph, wanted.branch, wanted.at)).types}
     state = f"{wanted.at or wanted.branch or 'main'} @ {schema.commit}"
-    return Picture(drawings.of_schema(schema.catalog, graph.uri, rows, state))
+    return Visualization(drawings.of_schema(schema.catalog, graph.uri, rows, state))
 
 
-def _of_diff(run: Run, graph: GraphRef, wanted: Wanted, before: str, after: str) -> Picture:
+def _of_diff(run: Run, graph: GraphRef, wanted: Wanted, before: str, after: str) -> Visualization:
     if wanted.query is not None or wanted.branch is not None or wanted.at is not None:
         raise UsageError("a diff is between two states", hint="Leave query, branch and at out.")
     found = run(Diff(graph, before, after))
@@ -69,4 +69,4 @@ def _of_diff(run: Run, graph: GraphRef, wanted: Wanted, before: str, after: str)
 
         return drawings.Side(run(ShowSchema(graph, at=commit)).catalog, nodes)
 
-    return Picture(drawings.of_diff(found, side(found.before.commit), side(found.after.commit), graph.uri, wanted.limit))
+    return Visualization(drawings.of_diff(found, side(found.before.commit), side(found.after.commit), graph.uri, wanted.limit))

@@ -1,4 +1,4 @@
-"""A picture: one HTML file with everything in it."""
+"""A visualization: one HTML file with everything in it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from string import Template
 from omnigraph.model.outputs import write_output
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.service.python_calls import AnyPath, guarded
-from omnigraph.surfaces.view.drawing import Drawing
+from omnigraph.visualization.drawing import Drawing
 
 NOTEBOOK_HEIGHT = 560
-"""Pixels a picture takes in a notebook."""
+"""Height in pixels in a notebook."""
 
 
-class Picture:
+class Visualization:
     """A drawing on a page that needs no network."""
 
     def __init__(self, drawing: Drawing) -> None:
@@ -28,7 +28,7 @@ class Picture:
     @cached_property
     def html(self) -> str:
         """The page."""
-        here = files("omnigraph.surfaces.view")
+        here = files("omnigraph.visualization")
         parts = {
             "title": html.escape(self.drawing.title),
             "style": here.joinpath("page.css").read_text(encoding="utf-8"),
@@ -52,7 +52,7 @@ class Picture:
 
     def __repr__(self) -> str:
         drawn = f"{counted(len(self.drawing.nodes), 'node')}, {counted(len(self.drawing.edges), 'edge')}"
-        return one_line(f"Picture of {self.drawing.title}: {drawn}")
+        return one_line(f"Visualization of {self.drawing.title}: {drawn}")
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{NOTEBOOK_HEIGHT}px;border:1px solid #ccc;border-radius:8px"

@@ -1,11 +1,11 @@
-"""Pictures of graphs: one HTML file each, which needs nothing else.
+"""Visualizations of graphs: one HTML file each, which needs nothing else.
 
     import omnigraph as og
     og.view(g)                                             the schema
     og.view(g, query=FRIENDS, params={"n": "Ada"})         the nodes and edges behind an answer
     og.view(g, diff=("main", "agent/7"))                   what differs: added, changed, removed
 
-In a notebook the picture is shown where it is made. `picture.save("x.html")` keeps it, `picture.open()` shows it in the browser.
+In a notebook it is shown in place. `.save("x.html")` keeps it, `.open()` shows it in the browser.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from omnigraph.service.python_calls import State, arguments, guarded, name_of
-from omnigraph.surfaces.view.picture import Picture
+from omnigraph.visualization.visualization import Visualization
 
 if TYPE_CHECKING:
     from omnigraph.service.results import Graph, QueryText
 
-__all__ = ["Picture", "view"]
+__all__ = ["Visualization", "view"]
 
 
 def _pair(name: str, value: object) -> tuple[str, str]:
@@ -40,14 +40,14 @@ def view(
     branch: str | None = None,
     at: State | None = None,
     limit: int | None = None,
-) -> Picture:
-    """A picture of the schema of a graph, of what a query matched, or of what differs between two states."""
+) -> Visualization:
+    """Draw the schema of a graph, of what a query matched, or of what differs between two states."""
     from omnigraph.service import Caller, Origin, Service
     from omnigraph.service.direct import OneGraph
-    from omnigraph.surfaces.view.pictures import Wanted, picture_of
+    from omnigraph.visualization.visualize import Wanted, visualize
 
     opened = OneGraph(graph)
     service, caller = Service(opened), Caller(None, Origin.PYTHON)
     states = None if diff is None else (name_of(diff[0]), name_of(diff[1]))
     wanted = Wanted(query, params, name, states, branch, name_of(at), limit)
-    return picture_of(lambda operation: service.run(caller, operation), opened.ref, wanted)
+    return visualize(lambda operation: service.run(caller, operation), opened.ref, wanted)

@@ -8,7 +8,7 @@ from typing import Any
 from omnigraph.catalog.catalog import Catalog, EntityType, Property
 from omnigraph.model.frozen import frozen
 from omnigraph.service.results import Change, Diff, Node, Subgraph, shown
-from omnigraph.surfaces.view.drawing import Detail, Drawing, DrawnEdge, DrawnNode, Status
+from omnigraph.visualization.drawing import Detail, Drawing, DrawnEdge, DrawnNode, Status
 
 DRAWN_CHANGES = 1_000
 """Changes of a diff that are drawn by default."""

@@ -1,4 +1,4 @@
-"""A schema as a picture in the terminal: a box per node type, then every edge as an arrow."""
+"""A schema as a diagram in the terminal: a box per node type, then every edge as an arrow."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from omnigraph.catalog.catalog import Catalog, EntityType, Property
+from omnigraph.model.text_tables import width
 
 
 def draw(catalog: Catalog, console: Console | None = None) -> None:
@@ -68,9 +69,9 @@ def _arrows(catalog: Catalog) -> Panel:
     rows.add_column(no_wrap=True)
     rows.add_column(no_wrap=True)
     rows.add_column()
-    width = max(len(_label(edge)) for edge in catalog.edges.values())
+    widest = max(width(_label(edge)) for edge in catalog.edges.values())
     for edge in catalog.edges.values():
-        fill = "─" * (width - len(_label(edge)))
+        fill = "─" * (widest - width(_label(edge)))
         arrow = Text(f" ──{_label(edge)}{fill}──▶ ", style="green")
         properties = ", ".join(f"{p.name}: {_short(p)}" for p in edge.properties.values())
         rows.add_row(
