@@ -28,7 +28,7 @@ TABLES = {
     "Diff",
     "Explanation",
     "GraphSnapshot",
-    "Measured",
+    "AnalyticsResult",
     "Merge",
     "MigrationPlan",
     "Result",
@@ -184,7 +184,7 @@ def test_messages_count_with_the_noun_that_goes_with_the_number() -> None:
 
 
 def test_notebooks_show_values_and_never_markup(shown: dict[str, list[Any]]) -> None:
-    for name in ("CommitList", "Diff", "Explanation", "LoadResult", "Measured", "Result", "Stats"):
+    for name in ("CommitList", "Diff", "Explanation", "LoadResult", "AnalyticsResult", "Result", "Stats"):
         for value, _ in shown[name]:
             text = value._repr_html_()
             assert "<script" not in text

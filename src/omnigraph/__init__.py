@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from omnigraph.embedding import Embedder as Embedder
     from omnigraph.embedding.paced import Pace as Pace
     from omnigraph.engine.analytics.front import Analytics as Analytics
-    from omnigraph.engine.analytics.local import Measured as Measured
+    from omnigraph.engine.analytics.local import AnalyticsResult as AnalyticsResult
     from omnigraph.engine.blobs.policy import ExternalBlobs as ExternalBlobs
     from omnigraph.engine.branches import Branches as Branches
     from omnigraph.engine.execution.explain import ExplainLine as ExplainLine
@@ -162,7 +162,7 @@ _ON_DEMAND = {
     "GraphSnapshot": "omnigraph.engine.inspect",
     "Image": "omnigraph.engine.history.changes",
     "LoadResult": "omnigraph.engine.load.run.result",
-    "Measured": "omnigraph.engine.analytics.local",
+    "AnalyticsResult": "omnigraph.engine.analytics.local",
     "MemoryUse": "omnigraph.engine.snapshot.memory",
     "Merge": "omnigraph.engine.history.merge",
     "MigrationPlan": "omnigraph.catalog.migration.steps",
@@ -218,6 +218,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "AlreadyExists",
     "Analytics",
+    "AnalyticsResult",
     "Baseline",
     "Blob",
     "BlobRefused",
@@ -262,7 +263,6 @@ __all__ = [
     "KeyValueError",
     "LanguageError",
     "LoadResult",
-    "Measured",
     "MemoryUse",
     "Merge",
     "MergeConflict",

@@ -10,7 +10,7 @@
     │   ├── UnsupportedChange       unsupported_change      the migration plan has a step that cannot be applied
     │   └── VoidConstraint          void_constraint         the schema holds a constraint that nothing can be held against
     ├── InputError                  the request is well-formed, its values are not
-    │   ├── UsageError              usage                   arguments that do not fit together
+    │   ├── UsageError              usage                   arguments that are wrong or do not fit together
     │   ├── ScopeError              scope                   no graph is addressed, or in a way that is of no use here
     │   ├── NotConfirmed            not_confirmed           something that needs to be confirmed, and was not
     │   ├── WouldEmpty              would_empty             a load or schema would leave nothing of a type; `.types` says which
@@ -37,7 +37,7 @@
     ├── ResourceLimit               resource_limit          a stated limit would be exceeded
     ├── QueryCancelled              query_cancelled         somebody asked the query to stop
     ├── HistoryReclaimed            history_reclaimed       the commit exists no longer: cleanup removed it
-    ├── ChangesUnreadable           what a commit changed cannot be told
+    ├── ChangesUnreadable           the changes of a commit cannot be read
     │   ├── ParentlessCommit        parentless_commit       the first commit of a graph: there is nothing to compare it with
     │   ├── SchemaBoundary          schema_boundary         the schema is another one on the two sides
     │   └── ChangeFeedGap           change_feed_gap         cleanup removed what a reader has not read yet
@@ -181,7 +181,7 @@ class VoidConstraint(SchemaChangeError):
 
 
 class InputError(GraphError):
-    """Values that do not fit what was asked."""
+    """The request is well-formed, its values are not."""
 
     code = "input_error"
 
@@ -201,14 +201,14 @@ class ScopeError(InputError):
 
 
 class NotConfirmed(InputError):
-    """Something that cannot be undone, on a graph that others may use, was not consented to."""
+    """Something that cannot be undone, on a graph that others may use, was not confirmed."""
 
     code = "not_confirmed"
     default_hint = "Nothing was done. Confirm it first."
 
 
 class WouldEmpty(InputError):
-    """An overwrite would leave a type without entities that has some, or a schema drop all, and nobody said that this is meant.
+    """A load or a schema would leave nothing of a type that has entities, and nobody said that this is intended.
 
     `types` has the name of each, with the number of entities that would go.
     """
@@ -407,8 +407,8 @@ class PreconditionFailed(ConflictError):
         return cls(f"branch `{branch}` is at {actual}, not at {expected}", branch=branch, expected=expected, actual=actual)
 
     def to_dict(self) -> dict[str, object]:
-        told = {"expected": self.expected, "actual": self.actual}
-        return {**super().to_dict(), "precondition_failure": {k: v for k, v in told.items() if v is not None}}
+        reported = {"expected": self.expected, "actual": self.actual}
+        return {**super().to_dict(), "precondition_failure": {k: v for k, v in reported.items() if v is not None}}
 
 
 class MergeConflict(ConflictError):
@@ -428,7 +428,7 @@ class MergeConflict(ConflictError):
 
 
 class BlobUnavailable(GraphError):
-    """A URI given for a Blob is allowed, but what it names cannot be read now. `uri` and `reason` tell of the first one."""
+    """A URI given for a Blob is allowed, but what it names cannot be read now. `uri` and `reason` are those of the first one."""
 
     code = "blob_unavailable"
     retryable = True
@@ -488,7 +488,7 @@ class HistoryReclaimed(GraphError):
 
 
 class ChangesUnreadable(GraphError):
-    """What a commit changed cannot be told."""
+    """The changes of a commit cannot be read."""
 
     code = "changes_unreadable"
 

@@ -13,7 +13,7 @@ from tests.engine.hostile import objects, state
 
 import omnigraph as og
 from omnigraph.embedding import MockEmbedder
-from omnigraph.engine.analytics import Analytics, Measured
+from omnigraph.engine.analytics import Analytics, AnalyticsResult
 from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls.guard import GUARDED, guarded
 from omnigraph.engine.execution.result import Result
@@ -108,7 +108,7 @@ class World:
             Analytics.shortest_paths: (g.analytics.shortest_paths, {"sources": ["Ada"]}),
             Result.to_json: (self.result.to_json, {}),
             Result.to_table: (self.result.to_table, {}),
-            Measured.top: (self.measured.top, {}),
+            AnalyticsResult.top: (self.measured.top, {}),
             Visualization.save: (self.picture.save, {"path": self.folder / "x.html"}),
         }
 
@@ -128,7 +128,7 @@ FREE = {
 def public() -> list[Any]:
     """Every public call, found by looking."""
     found: list[Any] = [og.init, og.open, og.view]
-    for cls in (Graph, Session, Branches, Tags, Analytics, Result, Measured, Visualization):
+    for cls in (Graph, Session, Branches, Tags, Analytics, Result, AnalyticsResult, Visualization):
         for name, member in inspect.getmembers(cls, inspect.isfunction):
             if not name.startswith("_") and member not in found:
                 found.append(member)

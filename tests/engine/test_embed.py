@@ -82,7 +82,7 @@ def test_what_is_missing_is_embedded_each_text_once(graph: og.Graph) -> None:
     }
     assert provider.texts == Counter(f"text {n}" for n in range(5))
     (prop,) = done.properties
-    assert (prop.type, prop.property, prop.entities, prop.asked) == ("Doc", "vec", 6, 5)
+    assert (prop.type, prop.property, prop.entities, prop.requested) == ("Doc", "vec", 6, 5)
     made = graph.commits()[0]
     assert (made.id, made.operation, made.actor, len(graph.commits())) == (prop.commit, "embed", "me", len(before) + 1)
     changed = graph.diff(before[0].id, "main").changes
@@ -128,7 +128,7 @@ def test_what_was_embedded_before_a_failure_is_not_asked_again(
         done = reopened.embed(embedder=second)
     assert not set(second.texts) & set(failing.texts)
     assert set(second.texts) | set(failing.texts) == {f"text {n}" for n in range(5)}
-    assert (done.entities, done.properties[0].asked) == (6, len(second.texts))
+    assert (done.entities, done.properties[0].requested) == (6, len(second.texts))
     assert not list((tmp_path / "g" / "__cache").rglob("embeddings-*/*"))
 
 

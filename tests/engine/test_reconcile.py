@@ -129,7 +129,7 @@ def test_only_new_rows_are_indexed(tmp_path: Path) -> None:
     assert uncovered(graph)
     report = run(graph, pack=False)
     (doc,) = (t for t in report.tables if t.type == "Doc")
-    assert (doc.pieces_before, doc.pieces_after) == (2, 2)
+    assert (doc.fragments_before, doc.fragments_after) == (2, 2)
     assert uncovered(graph) == set()
     assert (
         sum(len(i.segments) for i in graph._store.tables.open(state(graph)).dataset.describe_indices() if i.name == "id_key") == 2

@@ -13,7 +13,7 @@ from tests.engine.analytics.networks import graph_of, random_network
 import omnigraph as og
 from omnigraph import spark as ogs
 from omnigraph.engine.analytics import Analytics
-from omnigraph.pipeline.analytics import MeasuredFrame
+from omnigraph.pipeline.analytics import AnalyticsFrame
 
 pytestmark = pytest.mark.slow
 
@@ -38,12 +38,12 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
 
 
 @pytest.fixture(scope="module")
-def on_spark(spark: SparkSession, graph: og.Graph) -> Analytics[MeasuredFrame]:
+def on_spark(spark: SparkSession, graph: og.Graph) -> Analytics[AnalyticsFrame]:
     return ogs.analytics(graph, spark=spark)
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_spark_and_memory_agree(on_spark: Analytics[MeasuredFrame], graph: og.Graph, name: str) -> None:
+def test_spark_and_memory_agree(on_spark: Analytics[AnalyticsFrame], graph: og.Graph, name: str) -> None:
     here = MEASURES[name](graph.analytics)
     there = MEASURES[name](on_spark).collected()
     assert there.columns == here.columns

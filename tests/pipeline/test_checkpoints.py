@@ -45,7 +45,7 @@ def people(graph: og.Graph) -> list[str]:
 
 
 def marks(graph: og.Graph) -> list[str]:
-    return [c.mark for c in reversed(graph.commits()) if c.mark is not None]
+    return [c.idempotency_key for c in reversed(graph.commits()) if c.idempotency_key is not None]
 
 
 def test_a_new_checkpoint_of_the_same_name_begins_anew(spark: SparkSession, graph: og.Graph, tmp_path: Path) -> None:

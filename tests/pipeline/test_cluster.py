@@ -90,7 +90,7 @@ except Exception as error:
     say(crashed="the power fails" in str(error))
 (inputs / "2.json").write_text('{{"name": "s3", "age": 3}}\\n')
 run(sink)
-say(batches=[c.mark for c in g.commits() if c.mark])
+say(batches=[c.idempotency_key for c in g.commits() if c.idempotency_key])
 
 ogs.optimize(g, spark=spark)
 done = ogs.analytics(g, spark=spark).degree(edges="Knows", direction="out", write_to="rank")

@@ -47,8 +47,8 @@ def test_upkeep_by_tasks_is_upkeep(spark: SparkSession, tmp_path: Path) -> None:
     before = exported(there)
     found = ogs.optimize(there, actor="me", spark=spark)
     expected = here_.optimize()
-    assert [(t.type, t.rows, t.pieces_after, t.covered) for t in found.tables] == [
-        (t.type, t.rows, t.pieces_after, t.covered) for t in expected.tables
+    assert [(t.type, t.rows, t.fragments_after, t.covered) for t in found.tables] == [
+        (t.type, t.rows, t.fragments_after, t.covered) for t in expected.tables
     ]
     assert {c.operation for c in there.commits(limit=len(found.commits), maintenance=True)} == {"optimize"}
     assert exported(there) == before
@@ -57,7 +57,7 @@ def test_upkeep_by_tasks_is_upkeep(spark: SparkSession, tmp_path: Path) -> None:
     assert ogs.optimize(there, spark=spark).commits == ()
 
     done = ogs.embed(there, spark=spark)
-    assert (done.entities, done.properties[0].asked) == (119, 119)
+    assert (done.entities, done.properties[0].requested) == (119, 119)
     rows = there.query("query q() { match { $d: Doc } return { $d.text, $d.vec } }").rows
     assert all(np.array_equal(np.array(r["d.vec"], "f4"), np.array(mock_vector(r["d.text"], 4), "f4")) for r in rows)
     assert ogs.embed(there, spark=spark).properties[0].commit is None

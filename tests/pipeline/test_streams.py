@@ -121,7 +121,7 @@ def test_a_crash_after_the_commit_does_not_repeat_a_batch(spark: SparkSession, g
     (inputs / "2.json").write_text('{"name": "e"}\n')
     run(sink)  # in mode append a repeated batch would be refused
     assert people(graph) == ["Ada", "Bob", "c", "d", "e"]
-    marked = [(int(c.mark.rpartition("/")[2]), c.actor, c.message) for c in graph.commits() if c.mark]
+    marked = [(int(c.idempotency_key.rpartition("/")[2]), c.actor, c.message) for c in graph.commits() if c.idempotency_key]
     assert marked == [
         (1, "stream", "stream people, batch 1"),
         (0, "stream", "stream people, batch 0"),

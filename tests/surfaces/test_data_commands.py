@@ -107,7 +107,7 @@ def test_an_overwrite_that_would_empty_a_type_asks(og: Call, people: Path, tmp_p
     answers = iter(["no\n", "yes\n"])
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: next(answers)))
     from omnigraph.errors import NotConfirmed, WouldEmpty
-    from omnigraph.surfaces.cli.consent import ask
+    from omnigraph.surfaces.cli.confirmation import ask
 
     with pytest.raises(NotConfirmed, match="not confirmed"):
         ask(WouldEmpty("this would"), as_json=False)

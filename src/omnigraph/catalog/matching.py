@@ -218,8 +218,8 @@ class _Matcher:
             while (hint := standing.get(way[-1])) is not None and hint not in way:
                 way.append(hint)
             if hint == first and len(way) > 1 and first == min(way):
-                told = ", ".join(f"{called(name)} from {standing[name]}" for name in way)
-                self.problems.append(f"{told}: names cannot be swapped in one change")
+                reported = ", ".join(f"{called(name)} from {standing[name]}" for name in way)
+                self.problems.append(f"{reported}: names cannot be swapped in one change")
                 self.in_steps = True
 
     def _consumed_twice(self, source: str, other: str) -> str:

@@ -3,8 +3,8 @@
     texts ──batches of `batch`──▶ wait for a turn ──▶ provider ──▶ vectors
                                                         └ stumbled: wait twice as long as before, at most `attempts` times
 
-What is worth another try: errors that say so themselves (`retryable`), and those of the network. Everything else is told at once,
-as `EmbeddingFailed`. Several threads may share one `Paced`: the rate is that of all of them together.
+What is worth another try: errors that say so themselves (`retryable`), and those of the network. Everything else is raised at
+once, as `EmbeddingFailed`. Several threads may share one `Paced`: the rate is that of all of them together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from threading import Lock
 
 import numpy as np
 
-from omnigraph.embedding.port import Embedder, is_passing, told
+from omnigraph.embedding.port import Embedder, as_failure, is_passing
 from omnigraph.errors import GraphError, QueryError, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
@@ -27,7 +27,7 @@ Vectors = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 @frozen
 class Pace:
-    """How a provider is asked."""
+    """How fast and how often a provider is called."""
 
     batch: int = 128
     """Texts per request."""
@@ -55,7 +55,7 @@ class Pace:
 
 
 class Paced:
-    """A provider, asked at a pace. Safe from any thread."""
+    """A provider, called at a pace. Safe from any thread."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Paced:
         self._sleep, self._clock = sleep, clock
         self._free_at = -math.inf
         self._lock = Lock()
-        self.asked = 0
+        self.requested = 0
         """Texts that were answered."""
 
     def embed(self, texts: Sequence[str], dimension: int) -> Vectors:
@@ -77,7 +77,7 @@ class Paced:
         for at in range(0, len(texts), self._pace.batch):
             batch = texts[at : at + self._pace.batch]
             found[at : at + len(batch)] = self._tried(batch, dimension)
-            self.asked += len(batch)
+            self.requested += len(batch)
         return found
 
     def _tried(self, batch: Sequence[str], dimension: int) -> Vectors:
@@ -89,7 +89,7 @@ class Paced:
                 if attempt == self._pace.attempts or not is_passing(error):
                     if isinstance(error, GraphError):
                         raise
-                    raise told(error, self._embedder) from error
+                    raise as_failure(error, self._embedder) from error
                 longest = min(self._pace.longest_wait, self._pace.first_wait * 2 ** (attempt - 1))
                 self._sleep(random.uniform(longest / 2, longest))
                 continue

@@ -1,6 +1,6 @@
 """What a provider of embeddings is, to those who use one.
 
-A provider has the name of its model and turns texts into vectors of the dimension asked for. Vectors of different models cannot
+A provider has the name of its model and turns texts into vectors of the requested dimension. Vectors of different models cannot
 be compared, so whoever searches with one says which model the stored vectors are from (`expected`), and a mismatch is an error.
 """
 
@@ -45,11 +45,11 @@ def configured(environment: Mapping[str, str]) -> Embedder | None:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether asking again may help."""
+    """Whether another attempt may help."""
     return error.retryable if isinstance(error, GraphError) else isinstance(error, OSError | TimeoutError)
 
 
-def told(error: Exception, embedder: Embedder) -> EmbeddingFailed:
+def as_failure(error: Exception, embedder: Embedder) -> EmbeddingFailed:
     """What a provider raised, as one of our errors."""
     who = f"the provider of `{embedder.model}` ({type(embedder).__name__})"
     return EmbeddingFailed(
@@ -84,7 +84,7 @@ def embedded(
     except GraphError:
         raise
     except Exception as error:
-        raise told(error, embedder) from error
+        raise as_failure(error, embedder) from error
     try:
         vectors = [[float(number) for number in vector] for vector in given]
     except (TypeError, ValueError):

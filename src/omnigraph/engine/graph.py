@@ -1,4 +1,4 @@
-"""The front door: a graph, to be asked and changed.
+"""The front door: a graph, to be read and changed.
 
     g = init("people.omni", schema="node Person { name: String @key }")
     g = open("people.omni")
@@ -55,7 +55,7 @@ from omnigraph.storage.graph_store import MAIN, GraphStore
 if TYPE_CHECKING:
     from omnigraph.catalog.migration import MigrationPlan
     from omnigraph.embedding.paced import Pace
-    from omnigraph.engine.analytics import Analytics, Measured
+    from omnigraph.engine.analytics import Analytics, AnalyticsResult
     from omnigraph.engine.execution.explain import Explanation
     from omnigraph.engine.export.lines import ByteSink, Exported
     from omnigraph.engine.export.subgraph import Subgraph
@@ -122,7 +122,7 @@ class Graph:
         return later.inspection.Inspection(self._workspace, self._reader, self._past)
 
     @cached_property
-    def analytics(self) -> Analytics[Measured]:
+    def analytics(self) -> Analytics[AnalyticsResult]:
         """Graph analytics: algorithms over the whole graph."""
         from omnigraph.engine.analytics import Analytics, Local
 
@@ -471,7 +471,7 @@ class Graph:
     ) -> Exported:
         """Write a graph, or some of its types, as JSON lines that load back to an equal graph.
 
-        `progress` is told how many entities have been written since it was told last.
+        `progress` is called with the number of entities written since its last call.
         """
         sink = Path(target) if isinstance(target, os.PathLike) else target
         return later.lines.export(self._view(branch, at), sink, types, progress)

@@ -45,7 +45,7 @@ class TypeState:
     version: int
     """The pinned version: another one whenever an entity of the type changed."""
     entities: int
-    pieces: int
+    fragments: int
 
     def __repr__(self) -> str:
         held = f"{counted(self.entities, 'entity')}, version {short_id(str(self.version))}"

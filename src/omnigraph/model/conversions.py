@@ -125,7 +125,7 @@ class Misfit(Exception):
     def __init__(self, message: str, rule: str = "type", *, always: bool = False, remedy: str = "") -> None:
         super().__init__(message)
         self.remedy = remedy
-        """What a load could be told to do about it, to be added where that can be said."""
+        """What a load could do about it, to be added where the caller is a load."""
         self.rule = rule
         self.always = always
         """Also in the compatible dialect, where other misfits count as null."""

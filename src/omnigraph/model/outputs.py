@@ -1,4 +1,4 @@
-"""Files that somebody asked for: complete or not there, and nothing else is put in the place of what stands there.
+"""Output files: complete or not there, and nothing else is put in the place of what stands there.
 
     with output_file("people.jsonl") as file:
         file.write(...)
@@ -31,39 +31,39 @@ _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 def output_file(path: str | Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     """A file to write to. `durable`: it is safe on the disk before it gets its name."""
     named = Path(path)
-    with _told(named):
+    with _reported(named):
         there = _there(named)
     if there is not None and stat.S_ISDIR(there.st_mode):
         raise OutputFailed(f"{named} is a folder, and a file is to be written", hint=f"Name a file in it: {named / 'FILE'}.")
     if there is not None and (not stat.S_ISREG(there.st_mode) or str(named).startswith(_STREAMS)):
-        with _told(named):
+        with _reported(named):
             file = _opened(named, os.O_WRONLY | os.O_APPEND, named)
         with file:
             yield file
         return
-    with _told(named):
+    with _reported(named):
         final = Path(os.path.realpath(named))
     if not final.parent.is_dir():
         raise NotFound(f"there is no folder {final.parent} to write into", hint="Make it first, or name a file elsewhere.")
     unfinished = final.with_name(f".{os.urandom(8).hex()}.part")
     try:
-        with _told(named):
+        with _reported(named):
             file = _opened(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, named)
         with file:
             if there is not None:
-                with _told(named):
+                with _reported(named):
                     os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
             yield file
             file.flush()
-            with _told(named):
+            with _reported(named):
                 if durable:
                     os.fsync(file.fileno())
-        with _told(named):
+        with _reported(named):
             unfinished.replace(final)
             if durable:
                 _sync_folder(final.parent)
     finally:
-        with suppress(OSError):  # what could not be written is told; a file that is left beside says no more
+        with suppress(OSError):  # the failure to write is reported; a file that is left beside says no more
             unfinished.unlink(missing_ok=True)
 
 
@@ -93,23 +93,23 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _Output(io.FileIO):
-    """A file whose failures are told under the name that was given."""
+    """A file whose failures are reported under the name that was given."""
 
     def __init__(self, descriptor: int, named: Path) -> None:
         super().__init__(descriptor, "wb")
         self._named = named
 
     def write(self, data: ReadableBuffer, /) -> int:
-        with _told(self._named):
+        with _reported(self._named):
             return super().write(data)
 
     def close(self) -> None:
-        with _told(self._named):
+        with _reported(self._named):
             super().close()
 
 
 @contextmanager
-def _told(named: Path) -> Iterator[None]:
+def _reported(named: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -70,7 +70,7 @@ def ago(microseconds: int, clock: Clock | None = None) -> str:
 
 
 def short_id(id_: str) -> str:
-    """An id that is long enough to be told apart. What is short, or no id, stays as it is."""
+    """An id, long enough to be recognized. What is short, or no id, stays as it is."""
     return id_ if len(id_) <= 12 or " " in id_ else f"{id_[:6]}…{id_[-4:]}"
 
 

@@ -2,7 +2,7 @@
 
     ogs.analytics(g).pagerank(edges="Knows").frame
 
-The answers are those of the algorithms in memory (`omnigraph.engine.analytics.measures`), which state the rules; sums of floats
+The answers are those of the algorithms in memory (`omnigraph.engine.analytics.kernels`), which state the rules; sums of floats
 differ in their last digits, because they are added up in another order. What fits is better off in memory: a million edges take a
 fraction of a second there and some tens of seconds here.
 
@@ -31,8 +31,8 @@ from omnigraph.engine.analytics.algorithms import (
     Triangles,
     columns_of,
 )
-from omnigraph.engine.analytics.front import Analytics, Asked
-from omnigraph.engine.analytics.local import Measured
+from omnigraph.engine.analytics.front import Analytics, Request
+from omnigraph.engine.analytics.local import AnalyticsResult
 from omnigraph.engine.analytics.scope import Direction, Scope
 from omnigraph.engine.analytics.written import write_back
 from omnigraph.engine.calls.guard import guarded
@@ -53,11 +53,11 @@ _TASK_ROWS = 1_000_000
 
 
 @dataclass
-class MeasuredFrame:
+class AnalyticsFrame:
     """One row per node: `type`, `id`, and the value."""
 
     frame: DataFrame
-    asked: Asked
+    request: Request
     rounds: int | None = None
     settled: bool = True
     commit: Commit | None = None
@@ -65,50 +65,52 @@ class MeasuredFrame:
 
     def to_arrow(self) -> pa.Table:
         """All rows, in the order of (type, id)."""
-        return self.frame.orderBy("type", "id").toArrow().cast(columns_of(self.asked.algorithm))
+        return self.frame.orderBy("type", "id").toArrow().cast(columns_of(self.request.algorithm))
 
-    def collected(self) -> Measured:
+    def collected(self) -> AnalyticsResult:
         """The same as `g.analytics` gives."""
-        found = Measured(self.to_arrow(), self.asked, self.rounds, self.settled)
+        found = AnalyticsResult(self.to_arrow(), self.request, self.rounds, self.settled)
         found.commit = self.commit
         return found
 
 
 @guarded()
-def analytics(graph: Graph, *, spark: SparkSession | None = None) -> Analytics[MeasuredFrame]:
-    """The measures of a graph, computed by Spark. Methods are those of `g.analytics`."""
+def analytics(graph: Graph, *, spark: SparkSession | None = None) -> Analytics[AnalyticsFrame]:
+    """The algorithms of a graph, computed by Spark. Methods are those of `g.analytics`."""
     return Analytics(parts_of(graph).view, OnSpark(graph, ready(spark)))
 
 
 class OnSpark:
-    """Computes measures with DataFrames."""
+    """Runs algorithms with DataFrames."""
 
     def __init__(self, graph: Graph, spark: SparkSession) -> None:
         self._graph, self._spark = graph, spark
         self._last: tuple[tuple[str, Scope], _Network] | None = None
-        """What was measured last: the next question is often about the same part of the same commit."""
+        """The last network: the next request is often about the same part of the same commit."""
 
-    def run(self, asked: Asked) -> MeasuredFrame:
-        """Measure, and write the values if that is asked for."""
-        with _shuffles(self._spark, asked):
-            found = _measured(self._network(asked), asked)
-        if asked.target is not None:
-            found.commit = write_back(parts_of(self._graph).workspace, asked.target, found.to_arrow(), asked.algorithm)
+    def run(self, request: Request) -> AnalyticsFrame:
+        """Compute, and write the values if requested."""
+        with _shuffles(self._spark, request):
+            found = _computed(self._network(request), request)
+        if request.target is not None:
+            found.commit = write_back(parts_of(self._graph).workspace, request.target, found.to_arrow(), request.algorithm)
         return found
 
-    def _network(self, asked: Asked) -> _Network:
-        key = (asked.view.snapshot.layout, asked.scope)
+    def _network(self, request: Request) -> _Network:
+        key = (request.view.snapshot.layout, request.scope)
         if self._last is None or self._last[0] != key:
-            self._last = (key, _network(self._graph, self._spark, asked))
+            self._last = (key, _network(self._graph, self._spark, request))
         return self._last[1]
 
 
 @contextmanager
-def _shuffles(spark: SparkSession, asked: Asked) -> Iterator[None]:
+def _shuffles(spark: SparkSession, request: Request) -> Iterator[None]:
     """Joins in no more tasks than there is work for: every round has several, and Spark's 200 cost more than a small join."""
     said = spark.conf.getAll.get(_SHUFFLES)
     before = said or spark.conf.get(_SHUFFLES) or "200"
-    rows = sum(asked.view.nodes(n).count for n in asked.scope.nodes) + sum(asked.view.edges(n).count for n in asked.scope.edges)
+    rows = sum(request.view.nodes(n).count for n in request.scope.nodes) + sum(
+        request.view.edges(n).count for n in request.scope.edges
+    )
     wanted = min(int(before), max(2 * parallelism(spark), rows // _TASK_ROWS))
     spark.conf.set(_SHUFFLES, str(wanted))
     try:
@@ -130,9 +132,9 @@ class _Network:
     """s, t"""
     count: int
 
-    def named(self, values: DataFrame, asked: Asked) -> DataFrame:
+    def named(self, values: DataFrame, request: Request) -> DataFrame:
         """Values by number as values by type and id."""
-        return self.nodes.join(values, "number", "inner").select("type", "id", F.col("value").alias(asked.algorithm.name))
+        return self.nodes.join(values, "number", "inner").select("type", "id", F.col("value").alias(request.algorithm.name))
 
     @property
     def both_ways(self) -> DataFrame:
@@ -141,15 +143,15 @@ class _Network:
         return edges.unionAll(edges.select(F.col("t").alias("s"), F.col("s").alias("t")))
 
 
-def _network(graph: Graph, spark: SparkSession, asked: Asked) -> _Network:
-    commit, catalog = asked.view.snapshot.layout, asked.view.catalog
+def _network(graph: Graph, spark: SparkSession, request: Request) -> _Network:
+    commit, catalog = request.view.snapshot.layout, request.view.catalog
     parts = [
         table(graph, name, at=commit, columns=["id"], spark=spark).select(F.lit(name).alias("type"), "id")
-        for name in asked.scope.nodes
+        for name in request.scope.nodes
     ]
     nodes = _numbered(reduce(DataFrame.unionAll, parts), "type", "id")
     edges: list[DataFrame] = []
-    for name in asked.scope.edges:
+    for name in request.scope.edges:
         edge = catalog.edges[name]
         rows = table(graph, name, at=commit, columns=["src", "dst"], spark=spark)
         for column, end, type_ in (("src", "s", edge.source), ("dst", "t", edge.target)):
@@ -158,7 +160,7 @@ def _network(graph: Graph, spark: SparkSession, asked: Asked) -> _Network:
         edges.append(rows.select("s", "t"))
     if not edges:
         edges = [spark.createDataFrame([], "s long, t long")]
-    count = sum(asked.view.nodes(name).count for name in asked.scope.nodes)
+    count = sum(request.view.nodes(name).count for name in request.scope.nodes)
     return _Network(nodes, reduce(DataFrame.unionAll, edges).localCheckpoint(), count)
 
 
@@ -178,21 +180,21 @@ def _numbered(rows: DataFrame, *order: str) -> DataFrame:
     return ordered.withColumn("number", (first + within).cast("long")).drop("_at").localCheckpoint()
 
 
-def _measured(network: _Network, asked: Asked) -> MeasuredFrame:
-    algorithm = asked.algorithm
+def _computed(network: _Network, request: Request) -> AnalyticsFrame:
+    algorithm = request.algorithm
     match algorithm:
         case Degree(direction):
-            return MeasuredFrame(network.named(_degree(network, direction), asked), asked)
+            return AnalyticsFrame(network.named(_degree(network, direction), request), request)
         case PageRank():
-            return _pagerank(network, algorithm, asked)
+            return _pagerank(network, algorithm, request)
         case Components():
-            return _components(network, asked)
+            return _components(network, request)
         case LabelPropagation(rounds):
-            return _label_propagation(network, rounds, asked)
+            return _label_propagation(network, rounds, request)
         case Triangles():
-            return MeasuredFrame(network.named(_triangles(network), asked), asked)
+            return AnalyticsFrame(network.named(_triangles(network), request), request)
         case Reach():
-            return MeasuredFrame(_reach(network, algorithm), asked)
+            return AnalyticsFrame(_reach(network, algorithm), request)
 
 
 def _counted(network: _Network, numbers: DataFrame) -> DataFrame:
@@ -211,10 +213,10 @@ def _degree(network: _Network, direction: Direction) -> DataFrame:
     return _counted(network, chosen[direction])
 
 
-def _pagerank(network: _Network, algorithm: PageRank, asked: Asked) -> MeasuredFrame:
+def _pagerank(network: _Network, algorithm: PageRank, request: Request) -> AnalyticsFrame:
     if not network.count:
         empty = network.nodes.select("number", F.lit(0.0).alias("value"))
-        return MeasuredFrame(network.named(empty, asked), asked, 1, settled=True)
+        return AnalyticsFrame(network.named(empty, request), request, 1, settled=True)
     damping, count = algorithm.damping, network.count
     out = network.edges.groupBy(F.col("s").alias("number")).agg(F.count(F.lit(1)).alias("out"))
     nodes = network.nodes.select("number").join(out, "number", "left").localCheckpoint()
@@ -230,11 +232,13 @@ def _pagerank(network: _Network, algorithm: PageRank, asked: Asked) -> MeasuredF
         moved = after.agg(F.sum(F.abs(F.col("rank") - F.col("before")))).first()
         ranks = after.select("number", "out", "rank")
         if moved is not None and moved[0] <= algorithm.tolerance:
-            return MeasuredFrame(network.named(ranks.withColumnRenamed("rank", "value"), asked), asked, done, settled=True)
-    return MeasuredFrame(network.named(ranks.withColumnRenamed("rank", "value"), asked), asked, algorithm.rounds, settled=False)
+            return AnalyticsFrame(network.named(ranks.withColumnRenamed("rank", "value"), request), request, done, settled=True)
+    return AnalyticsFrame(
+        network.named(ranks.withColumnRenamed("rank", "value"), request), request, algorithm.rounds, settled=False
+    )
 
 
-def _components(network: _Network, asked: Asked) -> MeasuredFrame:
+def _components(network: _Network, request: Request) -> AnalyticsFrame:
     """Everybody takes the least label around, and then the label of their label, until nothing moves."""
     edges = network.both_ways.distinct().localCheckpoint()
     labels = network.nodes.select("number", F.col("number").alias("label"))
@@ -251,10 +255,10 @@ def _components(network: _Network, asked: Asked) -> MeasuredFrame:
         if after.where("label <> before").isEmpty():
             break
         rounds += 1
-    return MeasuredFrame(network.named(_groups(labels), asked), asked, rounds, settled=True)
+    return AnalyticsFrame(network.named(_groups(labels), request), request, rounds, settled=True)
 
 
-def _label_propagation(network: _Network, rounds: int, asked: Asked) -> MeasuredFrame:
+def _label_propagation(network: _Network, rounds: int, request: Request) -> AnalyticsFrame:
     edges = network.both_ways.localCheckpoint()
     labels = network.nodes.select("number", F.col("number").alias("label"))
     for done in range(rounds):
@@ -265,8 +269,8 @@ def _label_propagation(network: _Network, rounds: int, asked: Asked) -> Measured
         same = new.join(labels.withColumnRenamed("label", "before"), "number").where("label <> before").isEmpty()
         labels = new
         if same:
-            return MeasuredFrame(network.named(_groups(labels), asked), asked, done, settled=True)
-    return MeasuredFrame(network.named(_groups(labels), asked), asked, rounds, settled=False)
+            return AnalyticsFrame(network.named(_groups(labels), request), request, done, settled=True)
+    return AnalyticsFrame(network.named(_groups(labels), request), request, rounds, settled=False)
 
 
 def _groups(labels: DataFrame) -> DataFrame:

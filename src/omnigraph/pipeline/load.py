@@ -35,7 +35,7 @@ from omnigraph.engine.load.read.headers import column_violations
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import Source
 from omnigraph.engine.load.run.chunked import run_chunked
-from omnigraph.engine.load.run.progress import Report, Stage, Told
+from omnigraph.engine.load.run.progress import ProgressReporter, Report, Stage
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.load.run.runners import Runner
@@ -57,7 +57,7 @@ _MUCH: Final = 8 << 30
 
 
 class Options(TypedDict, total=False):
-    """What `g.load` may be told."""
+    """Options of `g.load`."""
 
     mode: Literal["merge", "append", "overwrite"]
     branch: str
@@ -144,7 +144,9 @@ def _is_large(request: Request) -> bool:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(spark: SparkSession, work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
+def _read(
+    spark: SparkSession, work: Work, request: Request, reporter: ProgressReporter, lease: Held
+) -> tuple[Sequence[Cut], Sequence[Chunk]]:
     """Files by tasks, frames of a cluster where they are, everything else here."""
     if not is_local(spark):
         _require_sight(spark, work, lease)
@@ -153,7 +155,7 @@ def _read(spark: SparkSession, work: Work, request: Request, told: Told, lease: 
     total = sum(cut.bytes for cut in shared)
 
     def watch(done: int, rows: int) -> None:
-        told.tell(Stage.READ, rows, total * done // max(1, len(shared)), 0)
+        reporter.report(Stage.READ, rows, total * done // max(1, len(shared)), 0)
 
     read = iter(run_tasks(spark, shared, partial(read_chunk, work), amount=_rows, watch=watch))
     found: list[tuple[Cut, Chunk]] = []
@@ -197,10 +199,10 @@ def _frame_chunks(frame: DataFrame, work: Work, type_: EntityType) -> list[Chunk
         raise failure(error, "a task") from error
     by_partition: dict[int, Chunk] = {row[0]: pickle.loads(row[1]) for row in rows}
     chunks = [by_partition[number] for number in sorted(by_partition)]
-    told = set[Violation]()
-    for chunk in chunks:  # what is wrong with a column is told by every partition
-        chunk.violations = [v for v in chunk.violations if v.line is not None or v not in told]
-        told |= {v for v in chunk.violations if v.line is None}
+    reported = set[Violation]()
+    for chunk in chunks:  # what is wrong with a column is reported by every partition
+        chunk.violations = [v for v in chunk.violations if v.line is not None or v not in reported]
+        reported |= {v for v in chunk.violations if v.line is None}
     return chunks
 
 

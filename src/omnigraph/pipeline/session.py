@@ -14,7 +14,7 @@ What differs from Spark's defaults in a session that is started here, and why:
 * no web page, no progress bars, and everything the Java side says goes to a log file instead of the terminal
   (`spark.omnigraph.log` names it; when Spark cannot start, its last lines are in the error);
 * columns travel as Arrow batches, small ones whose bytes nobody counts (`omnigraph.pipeline.batches`);
-* the time zone is UTC; names are told apart by case, as in a graph;
+* the time zone is UTC; names are case-sensitive, as in a graph;
 * the Python of the workers is the one that runs here, and Lance uses one thread in each, because Spark fills the cores itself;
 * a Python worker keeps the memory it has, for the next batch and the next task: to give it back and have it again, page by page,
   was a sixth of its work;
@@ -228,7 +228,7 @@ def _remote(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
 
 
 def _submitted(master: str | None, app_name: str, config: Mapping[str, str]) -> SparkSession:
-    """A session as spark-submit was told to have it: its settings are in the Java that it started."""
+    """A session as spark-submit was configured: its settings are in the Java that it started."""
     try:
         SparkContext._ensure_initialized()
         conf = SparkConf(_jvm=SparkContext._jvm)

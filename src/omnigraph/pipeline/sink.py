@@ -4,12 +4,12 @@
 
 Spark repeats a batch under the same number when it does not know whether it was done: after a crash of the driver between the
 commit and the checkpoint, or when an old driver lives on beside a new one. So the commit says which batch of which checkpoint it
-is (its *mark*, `stream/people/<checkpoint>/17`), in the same swap that makes the rows visible, and a batch whose number is not
-above the last one in the lineage is left out. Two drivers that get past this question at once are told apart by the publisher:
-the second finds the mark among the commits in between.
+is (its *idempotency key*, `stream/people/<checkpoint>/17`), in the same swap that makes the rows visible, and a batch whose
+number is not above the last one in the lineage is left out. Two drivers that get past this check at once are stopped by the
+publisher: the second finds the key among the commits in between.
 
-    batch 17 → commit with mark stream/people/9f…/17 → crash before the checkpoint
-    batch 17 → the youngest mark of the checkpoint is 17: nothing to do
+    batch 17 → commit with key stream/people/9f…/17 → crash before the checkpoint
+    batch 17 → the newest key of the checkpoint is 17: nothing to do
 
 A checkpoint is known by the id of its query, which Spark writes into it when it is made and keeps when a query goes on from it. A
 new checkpoint counts its batches from 0 again, and is another one, whatever the stream is called. Through Spark Connect a batch
@@ -81,20 +81,20 @@ class Sink:
         checkpoint = self._checkpoint(frame.sparkSession)
         if batch <= self.last(checkpoint):
             return None
-        mark = f"{self._begins(checkpoint)}{batch}"
+        key = f"{self._begins(checkpoint)}{batch}"
         if isinstance(self.types, str):
-            return self._loaded({self.types: frame}, frame, batch, mark)
+            return self._loaded({self.types: frame}, frame, batch, key)
         frame.persist()  # each type reads it
         try:
-            return self._loaded(dict(self.types(frame)), frame, batch, mark)
+            return self._loaded(dict(self.types(frame)), frame, batch, key)
         finally:
             frame.unpersist()
 
     @guarded(checkpoint=arguments.text)
     def last(self, checkpoint: str | None = None) -> int:
         """The number of the last batch of a checkpoint (the id of its query) that is in the graph; -1: none is."""
-        found = parts_of(self.graph).store.marked(self.branch, self._begins(checkpoint or self.checkpoint_id or UNSAID))
-        return -1 if found is None or found.mark is None else int(found.mark.rpartition("/")[2])
+        found = parts_of(self.graph).store.commit_with_key(self.branch, self._begins(checkpoint or self.checkpoint_id or UNSAID))
+        return -1 if found is None or found.idempotency_key is None else int(found.idempotency_key.rpartition("/")[2])
 
     def _checkpoint(self, spark: SparkSession) -> str:
         """What tells the checkpoint of the batch at hand from others."""
@@ -114,11 +114,11 @@ class Sink:
             self._graph = open_graph(self.uri, storage_options=self.storage, external_blobs=self.external_blobs)
         return self._graph
 
-    def _loaded(self, frames: dict[str, DataFrame], frame: DataFrame, batch: int, mark: str) -> Commit | None:
+    def _loaded(self, frames: dict[str, DataFrame], frame: DataFrame, batch: int, key: str) -> Commit | None:
         run = on(frame.sparkSession)
 
-        def marked(workspace: Workspace, view: View, request: Request) -> LoadResult:
-            return run(workspace, view, replace(request, mark=mark))
+        def keyed(workspace: Workspace, view: View, request: Request) -> LoadResult:
+            return run(workspace, view, replace(request, idempotency_key=key))
 
         message = f"stream {self.name}, batch {batch}"
         try:
@@ -128,7 +128,7 @@ class Sink:
                 branch=self.branch,
                 actor=self.actor,
                 message=message,
-                engine=marked,
+                engine=keyed,
                 allow_empty=self.allow_empty,
                 lossy=self.lossy,
             )

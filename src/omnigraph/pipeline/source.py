@@ -102,7 +102,7 @@ def register(spark: SparkSession) -> None:
     """Let a session know the formats. Sessions given by `omnigraph.spark.session` know them already. Changes no setting."""
     from omnigraph.pipeline.feed import ChangesSource  # which follows this module
 
-    with as_active(spark):  # a format that the active session knows cannot be told to another one
+    with as_active(spark):  # a format that the active session knows cannot be registered with another one
         for format_ in (OmniGraphSource, ChangesSource):
             if not _knows(spark, format_.name()):
                 spark.dataSource.register(format_)
@@ -110,7 +110,7 @@ def register(spark: SparkSession) -> None:
 
 def _knows(spark: SparkSession, name: str) -> bool:
     if is_connect(spark):
-        return False  # a client cannot ask; to be told again does no harm
+        return False  # a client cannot ask; registering twice does no harm
     return bool(spark._jsparkSession.sessionState().dataSourceManager().dataSourceExists(name))
 
 

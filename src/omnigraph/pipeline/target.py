@@ -31,7 +31,7 @@ from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.naming import Format
 from omnigraph.engine.load.read.sources import Input
 from omnigraph.engine.load.run.chunked import run_chunked
-from omnigraph.engine.load.run.progress import Told
+from omnigraph.engine.load.run.progress import ProgressReporter
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.parts import parts_of
@@ -81,7 +81,7 @@ class Writer(DataSourceArrowWriter):
         input_ = Input(Format.DISTRIBUTED, None, None, self.type)
         request = Request([input_], self.branch, self.mode, actor=self.actor, message=self.message, allow_empty=self.allow_empty)
 
-        def read(work: Work, request: Request, told: Told, lease: Held) -> tuple[list[Cut], list[Chunk]]:
+        def read(work: Work, request: Request, reporter: ProgressReporter, lease: Held) -> tuple[list[Cut], list[Chunk]]:
             return [Cut(input_)] * len(written), [m.chunk for m in written]
 
         graph = open_graph(self.uri, storage_options=self.storage)

@@ -55,8 +55,8 @@ def run_tasks(
 ) -> list[R]:
     """What a function gives for each payload, in their order, done by as many tasks side by side as there is room for.
 
-    `watch` is told how far it is: tasks done, and the sum of `amount` of what they gave. An error that `work` raises on purpose
-    (a `GraphError`) is raised here as it was; anything else, and lost executors, as `TaskFailed`.
+    `watch` is called with the progress: tasks done, and the sum of `amount` of what they gave. An error that `work` raises on
+    purpose (a `GraphError`) is raised here as it was; anything else, and lost executors, as `TaskFailed`.
     """
     if not payloads:
         return []

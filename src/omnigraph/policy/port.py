@@ -1,4 +1,4 @@
-"""What is asked before anything is done to a graph, and what is answered.
+"""Authorization: the question before anything is done to a graph, and its answer.
 
 An operation asks for one access or several: an action, and the branches it is about. An authoriser decides about each. Actions
 and their meaning of branch and target are a contract: policies are written in these words.
@@ -40,7 +40,7 @@ class Action(Enum):
 
 @frozen
 class Access:
-    """One thing that is asked for: an action, and the branches it is about as far as it is about any.
+    """One access: an action, and the branches it is about as far as it is about any.
 
     Names are trimmed, as they are where they are used: ` main ` is decided about as `main`.
     """
@@ -58,7 +58,7 @@ class Access:
 
 @frozen
 class Decision:
-    """What was decided, by which rule, and in words for whoever asked."""
+    """What was decided, by which rule, and why, in words for the caller."""
 
     allowed: bool
     rule: str | None
@@ -69,7 +69,7 @@ class Authoriser(Protocol):
     """Decides whether an actor may have an access to a graph."""
 
     def decide(self, actor: str | None, graph: str, access: Access) -> Decision:
-        """The decision, made without looking at the graph and without an effect."""
+        """The decision, made without reading the graph and without an effect."""
         ...
 
 

@@ -14,7 +14,7 @@ from omnigraph.service.graphs import GraphRef
 
 
 class DirectGraphs:
-    """Opens each graph when it is first asked for and keeps it open."""
+    """Opens each graph at its first use and keeps it open."""
 
     def __init__(self) -> None:
         self._open: dict[GraphRef, Graph] = {}
@@ -36,7 +36,7 @@ class DirectGraphs:
 
 
 class OneGraph:
-    """The graph that a program has open already: whatever is asked, it is asked of that one, and it stays open."""
+    """The graph that a program has open already: every operation runs on it, and it stays open."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

@@ -465,9 +465,11 @@ class GraphStore:
         state = self._state(branch)  # finds out when the name was given to a new incarnation
         return self.history.line(self.ref(branch), state.head.seq, run)
 
-    def marked(self, branch: str, begins: str) -> Commit | None:
-        """The youngest commit of a branch whose mark begins with a text. Read in runs, and no further back than needed."""
-        return next((c for c in self.line(branch) if c.mark is not None and c.mark.startswith(begins)), None)
+    def commit_with_key(self, branch: str, begins: str) -> Commit | None:
+        """The newest commit of a branch whose idempotency key begins with a text. Reads no further back than needed."""
+        return next(
+            (c for c in self.line(branch) if c.idempotency_key is not None and c.idempotency_key.startswith(begins)), None
+        )
 
     def schema_document(self, ref: Ref, schema: str) -> SchemaDocument:
         """A schema by id, from the manifest that holds it or those it came from."""

@@ -104,7 +104,7 @@ def test_diff_feed_and_revert_show_and_restore_the_uri(kept: og.Graph, images: P
     assert [c["before"]["properties"]["content"] for c in fed] == [uri]
     kept.revert(changed.id)
     assert uri_of(kept, "a") == uri
-    baseline = b"".join(part for _, part in kept.baseline().portions())
+    baseline = b"".join(part for _, part in kept.baseline().chunks())
     assert json.dumps(uri).encode() in baseline
 
 

@@ -328,7 +328,7 @@ def test_a_baseline_and_the_changes_after_it_are_the_graph(graph: og.Graph) -> N
     assert sorted(ids) == sorted(contents(graph, at=baseline.commit))
     assert [next(iter(r)) for r in records[:-1]] == ["edge", *["type"] * 5]
     assert [c.id for c in graph.changes(baseline.cursor).changes] == ["late"]
-    assert json.loads(b"".join(lines for _, lines in baseline.portions()).splitlines()[0])["edge"] == "Knows"
+    assert json.loads(b"".join(lines for _, lines in baseline.chunks()).splitlines()[0])["edge"] == "Knows"
 
 
 def test_a_filtered_baseline(graph: og.Graph) -> None:

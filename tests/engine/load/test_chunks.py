@@ -31,7 +31,7 @@ from omnigraph.engine.load.read.lines import Split, line_blocks
 from omnigraph.engine.load.read.sources import inputs_of
 from omnigraph.engine.load.run import request
 from omnigraph.engine.load.run.chunked import Checks, by_suspects, in_memory, run_chunked
-from omnigraph.engine.load.run.progress import Told
+from omnigraph.engine.load.run.progress import ProgressReporter
 from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.snapshot.view import View, Workspace
@@ -74,7 +74,7 @@ class InChunks:
     def __call__(self, workspace: Workspace, view: View, asked: Request) -> LoadResult:
         return run_chunked(workspace, view, asked, self.read, self._checks)
 
-    def read(self, work: Work, asked: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
+    def read(self, work: Work, asked: Request, told: ProgressReporter, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
         cuts = cuts_of(asked.inputs, self._parallel)
         order = [*range(len(cuts)), *self._random.sample(range(len(cuts)), len(cuts) // 3)]
         self._random.shuffle(order)

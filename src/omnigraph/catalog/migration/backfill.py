@@ -1,6 +1,6 @@
 """Values for entities that exist already and have none: what makes a property required that is new, or that could be missing.
 
-The schema language has no defaults, and a plan is made without looking at data. So whoever plans says it, property by property,
+The schema language has no defaults, and a plan is made without reading data. So whoever plans says it, property by property,
 in the words of the desired schema:
 
     {"Person.email": "unknown", "Named.label": "?"}        a property of an interface: in every node that has it from there
@@ -19,7 +19,7 @@ from omnigraph.language.diagnostics import did_you_mean
 
 @dataclass
 class Backfill:
-    """Values by `Type.property`, and which of them were asked for."""
+    """Values by `Type.property`, and which of them were used."""
 
     values: Mapping[str, Json] = field(default_factory=dict)
     _offered: set[str] = field(default_factory=set)

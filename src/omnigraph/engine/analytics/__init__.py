@@ -2,7 +2,7 @@
 
 scope        which node and edge types are looked at
 network      these as numbers
-measures     the algorithms, on numbers
+kernels      the algorithms, on numbers
 algorithms   the same as questions, for any runner
 local        the runner in memory
 written      values as a property of the nodes
@@ -10,6 +10,6 @@ front        `g.analytics`
 """
 
 from omnigraph.engine.analytics.front import Analytics
-from omnigraph.engine.analytics.local import Local, Measured
+from omnigraph.engine.analytics.local import AnalyticsResult, Local
 
-__all__ = ["Analytics", "Local", "Measured"]
+__all__ = ["Analytics", "AnalyticsResult", "Local"]

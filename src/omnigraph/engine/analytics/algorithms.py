@@ -1,4 +1,4 @@
-"""What can be measured, as values: whoever computes it, the question is the same."""
+"""The algorithms and their parameters, as values: the same for every runner."""
 
 from __future__ import annotations
 

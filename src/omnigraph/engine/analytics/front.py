@@ -1,4 +1,4 @@
-"""`g.analytics`: measures of the nodes of a graph at one commit.
+"""`g.analytics`: graph algorithms over the nodes of a graph at one commit.
 
     g.analytics.pagerank(edges="Knows").top(3)
     g.analytics.components(branch="agent/7", write_to="component")
@@ -40,8 +40,8 @@ LABEL_ROUNDS = 10
 
 
 @frozen(slots=False)
-class Asked:
-    """A measure of a part of a graph at a commit, and where its values are to be written."""
+class Request:
+    """An algorithm over a part of a graph at a commit, and where its values are to be written."""
 
     algorithm: Algorithm
     view: View
@@ -52,7 +52,7 @@ class Asked:
 
 
 class Options(TypedDict, total=False):
-    """What every measure can be told."""
+    """Options of every algorithm."""
 
     nodes: Names
     edges: Names
@@ -70,15 +70,15 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Runner(Protocol[R_co]):
-    """Somebody who can compute measures."""
+    """Runs algorithms."""
 
-    def run(self, asked: Asked) -> R_co:
-        """Measure, and write the values if that is asked for."""
+    def run(self, request: Request) -> R_co:
+        """Compute, and write the values if requested."""
         ...
 
 
 class Analytics(Generic[R_co]):
-    """The measures of a graph."""
+    """The algorithms of a graph."""
 
     def __init__(self, find_view: Callable[[str | None, str | None], View], runner: Runner[R_co]) -> None:
         self._find_view = find_view
@@ -184,7 +184,7 @@ class Analytics(Generic[R_co]):
         view = self._find_view(branch, at)
         scope = scope_of(view.catalog, options.get("nodes"), options.get("edges"))
         algorithm = make(scope)
-        return self._runner.run(Asked(algorithm, view, scope, branch, at, self._target(view, scope, algorithm, options, onto)))
+        return self._runner.run(Request(algorithm, view, scope, branch, at, self._target(view, scope, algorithm, options, onto)))
 
     def _target(self, view: View, scope: Scope, algorithm: Algorithm, options: Options, onto: str | None) -> Target | None:
         name, branch = options.get("write_to"), options.get("branch")

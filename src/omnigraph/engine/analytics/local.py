@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import Catalog
-from omnigraph.engine.analytics import measures
+from omnigraph.engine.analytics import kernels
 from omnigraph.engine.analytics.algorithms import (
     Algorithm,
     Components,
@@ -19,7 +19,7 @@ from omnigraph.engine.analytics.algorithms import (
     Triangles,
     columns_of,
 )
-from omnigraph.engine.analytics.front import Asked
+from omnigraph.engine.analytics.front import Request
 from omnigraph.engine.analytics.network import Network, network_of
 from omnigraph.engine.analytics.written import write_back
 from omnigraph.engine.arrays.chunked import whole
@@ -32,19 +32,19 @@ from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import MAIN
 
 
-class Measured(Result):
+class AnalyticsResult(Result):
     """One row per node, in the order of (type, id): `type`, `id`, and the value."""
 
-    def __init__(self, table: pa.Table, asked: Asked, rounds: int | None = None, settled: bool = True) -> None:
-        branch = None if asked.at is not None else asked.branch or MAIN
+    def __init__(self, table: pa.Table, request: Request, rounds: int | None = None, settled: bool = True) -> None:
+        branch = None if request.at is not None else request.branch or MAIN
         super().__init__(
             table.column_names,
             table.schema.types,
             [[Vec.of(whole(column)) for column in table.columns]],
-            query_name=asked.algorithm.name,
-            graph_commit_id=asked.view.snapshot.commit,
+            query_name=request.algorithm.name,
+            graph_commit_id=request.view.snapshot.commit,
             branch=branch,
-            snapshot=asked.at,
+            snapshot=request.at,
         )
         self.rounds = rounds
         """Rounds it took, where there are rounds."""
@@ -63,51 +63,51 @@ class Measured(Result):
 
 
 class Local:
-    """Computes measures in this process."""
+    """Runs algorithms in this process."""
 
     def __init__(self, workspace: Workspace, after_write: Callable[[str, Catalog], None]) -> None:
         self._workspace = workspace
         self._after_write = after_write
 
-    def run(self, asked: Asked) -> Measured:
-        """Measure, and write the values if that is asked for."""
-        measured = measure(network_of(asked.view, asked.scope), asked)
-        if asked.target is not None:
-            measured.commit = write_back(self._workspace, asked.target, measured.to_arrow(), asked.algorithm)
-            if measured.commit is not None:
-                self._after_write(asked.target.branch, asked.target.view.catalog)
-        return measured
+    def run(self, request: Request) -> AnalyticsResult:
+        """Compute, and write the values if requested."""
+        computed = compute(network_of(request.view, request.scope), request)
+        if request.target is not None:
+            computed.commit = write_back(self._workspace, request.target, computed.to_arrow(), request.algorithm)
+            if computed.commit is not None:
+                self._after_write(request.target.branch, request.target.view.catalog)
+        return computed
 
 
-def measure(network: Network, asked: Asked) -> Measured:
-    """The rows of a measure."""
-    algorithm = asked.algorithm
+def compute(network: Network, request: Request) -> AnalyticsResult:
+    """The rows of a result."""
+    algorithm = request.algorithm
     if isinstance(algorithm, Reach):
-        return Measured(_reached(network, algorithm), asked)
+        return AnalyticsResult(_reached(network, algorithm), request)
     values, rounds, settled = _values(network, algorithm)
     columns = [network.type_names(), network.ids(), pa.array(values, algorithm.type)]
-    return Measured(pa.Table.from_arrays(columns, schema=columns_of(algorithm)), asked, rounds, settled)
+    return AnalyticsResult(pa.Table.from_arrays(columns, schema=columns_of(algorithm)), request, rounds, settled)
 
 
 def _values(network: Network, algorithm: Algorithm) -> tuple[Array, int | None, bool]:
     match algorithm:
         case Degree(direction):
-            return measures.degree(network, direction), None, True
+            return kernels.degree(network, direction), None, True
         case Triangles():
-            return measures.triangles(network), None, True
+            return kernels.triangles(network), None, True
         case PageRank(damping, rounds, tolerance):
-            found = measures.pagerank(network, damping, rounds, tolerance)
+            found = kernels.pagerank(network, damping, rounds, tolerance)
         case Components():
-            found = measures.components(network)
+            found = kernels.components(network)
         case LabelPropagation(rounds):
-            found = measures.label_propagation(network, rounds)
+            found = kernels.label_propagation(network, rounds)
         case _:
             raise AssertionError(algorithm)
     return found.values, found.rounds, found.settled
 
 
 def _reached(network: Network, algorithm: Reach) -> pa.Table:
-    found = measures.reach(network.adjacency(algorithm.direction), network.numbers(algorithm.sources), algorithm.most)
+    found = kernels.reach(network.adjacency(algorithm.direction), network.numbers(algorithm.sources), algorithm.most)
     there = np.flatnonzero(found.hops >= 0)
     types, ids = network.type_names(), network.ids()
     columns = [types.take(pa.array(there)), ids.take(pa.array(there)), pa.array(found.hops[there], pa.int64())]

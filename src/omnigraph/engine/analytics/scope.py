@@ -46,7 +46,7 @@ class Scope:
 
 
 def scope_of(catalog: Catalog, nodes: Names, edges: Names) -> Scope:
-    """What was asked for, checked."""
+    """What was requested, checked."""
     chosen_nodes, chosen_edges = _names(nodes), _names(edges)
     for given, known, what in ((chosen_nodes, catalog.nodes, "node"), (chosen_edges, catalog.edges, "edge")):
         for name in sorted((given or set()) - set(known)):

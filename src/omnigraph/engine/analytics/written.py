@@ -1,6 +1,6 @@
-"""Measures back into the graph: a property of every node that was measured, as one commit.
+"""Results back into the graph: a property of every node that has a value, as one commit.
 
-The property has to be in the schema of the branch, be a number, and be able to hold the measure. Nodes that have the value
+The property has to be in the schema of the branch, be a number, and be able to hold the result. Nodes that have the value
 already are left alone, so measuring twice commits once. Nodes that came to the branch since keep what they have; those that went
 are left out.
 """
@@ -35,7 +35,7 @@ class Target:
 
 
 def check_target(target: Target, types: tuple[str, ...], algorithm: Algorithm) -> None:
-    """Refuse a property that cannot hold what will be measured, before anything is measured."""
+    """Refuse a property that cannot hold the values, before anything is computed."""
     wanted = "F64" if pa.types.is_floating(algorithm.type) else "I64"
     for name in types:
         type_ = target.view.catalog.nodes.get(name)
@@ -54,7 +54,7 @@ def check_target(target: Target, types: tuple[str, ...], algorithm: Algorithm) -
 
 
 def write_back(workspace: Workspace, target: Target, table: pa.Table, algorithm: Algorithm) -> Commit | None:
-    """Write the values of a measure (`type`, `id`, value, …) to a branch."""
+    """Write the values of an algorithm (`type`, `id`, value, …) to a branch."""
     workspace.store.require_writable()
     deltas = []
     for name in pc.unique(table["type"]).sort().to_pylist():

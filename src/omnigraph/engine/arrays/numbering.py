@@ -10,8 +10,9 @@ branch or pin the id was seen in. So everything built from numbers (adjacency, v
 Single ids are found in the base by binary search over its sorted order; many at once by Arrow's hash join.
 
 Two processes number the same ids, and may number them differently. So numbers mean something only together with the ids they were
-given to, in that order: a `Mark` is how many there are and the digest of all of them. Whatever is kept of numbers outside of this
-process names the mark of its numbering, and is of use to a numbering that begins with the same ids (`begins_with`).
+given to, in that order: a `Fingerprint` is how many there are and the digest of all of them. Whatever is kept of numbers outside
+of this process names the fingerprint of its numbering, and is of use to a numbering that begins with the same ids
+(`begins_with`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ NOBODY = -1
 """The number of no node: an id nobody has, or the missing side of an optional match."""
 
 _MARKS = 64
-"""Marks that are remembered."""
+"""Fingerprints that are remembered."""
 
 _FEW = 128
 _ASKED = 65_536
@@ -76,7 +77,7 @@ def distinct_count(numbers: Numbers) -> int:
 
 
 @frozen(slots=False)
-class Mark:
+class Fingerprint:
     """Which ids have the numbers below a count."""
 
     count: int
@@ -132,32 +133,32 @@ class Numbering:
         """Ids of the base that were asked for one by one."""
         self._joined: pa.StringArray = _EMPTY
         self._lock = RLock()
-        self._marks: dict[int, Mark] = {}
+        self._fingerprints: dict[int, Fingerprint] = {}
 
-    def start_from(self, mark: Mark, ids: pa.StringArray, order: Numbers) -> bool:
+    def start_from(self, fingerprint: Fingerprint, ids: pa.StringArray, order: Numbers) -> bool:
         """Take over a saved numbering, unless something was numbered already; whether this numbering begins with it now."""
         with self._lock:
             if not len(self):
                 self._base = _Base(ids, order)
-                self._marks = {mark.count: mark}
+                self._fingerprints = {fingerprint.count: fingerprint}
                 return True
-        return self.begins_with(mark)
+        return self.begins_with(fingerprint)
 
-    def mark(self, count: int) -> Mark:
+    def fingerprint(self, count: int) -> Fingerprint:
         """What the numbers below a count are the numbers of."""
         with self._lock:
-            found = self._marks.get(count)
+            found = self._fingerprints.get(count)
             if found is None:
                 ids = self._base.ids if count <= len(self._base.ids) else self.all()
-                if len(self._marks) >= _MARKS:
-                    self._marks = {}
-                found = self._marks[count] = Mark(count, _digest(ids.slice(0, count)))
+                if len(self._fingerprints) >= _MARKS:
+                    self._fingerprints = {}
+                found = self._fingerprints[count] = Fingerprint(count, _digest(ids.slice(0, count)))
             return found
 
-    def begins_with(self, mark: Mark) -> bool:
-        """Whether the numbers below the count of a mark are those of the numbering the mark is of."""
+    def begins_with(self, fingerprint: Fingerprint) -> bool:
+        """Whether the numbers below the count of a fingerprint are those of the numbering it was taken of."""
         with self._lock:
-            return 0 <= mark.count <= len(self) and self.mark(mark.count) == mark
+            return 0 <= fingerprint.count <= len(self) and self.fingerprint(fingerprint.count) == fingerprint
 
     def saved_form(self) -> tuple[pa.StringArray, Numbers]:
         """Every id by number, and the numbers in the order of their ids."""

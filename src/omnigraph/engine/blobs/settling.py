@@ -63,12 +63,12 @@ class Use:
 
     def require(self) -> None:
         """Refuse what is too much."""
-        told = ("external Blob reference cells", self.cells, MAX_EXTERNAL_CELLS)
+        exceeded = ("external Blob reference cells", self.cells, MAX_EXTERNAL_CELLS)
         hint = "Give fewer URIs at a time, or the bytes themselves as `base64:…`."
         if self.cells <= MAX_EXTERNAL_CELLS:
-            told = ("materialized external blob payload bytes", self.bytes, MAX_EXTERNAL_BYTES)
+            exceeded = ("materialized external blob payload bytes", self.bytes, MAX_EXTERNAL_BYTES)
             hint = "Give fewer URIs at a time, or load with mode overwrite, which keeps references."
-        resource, actual, limit = told
+        resource, actual, limit = exceeded
         if actual > limit:
             text = f"resource limit exceeded for {resource}: actual {actual}, limit {limit}"
             raise ResourceLimit(text, resource=resource, actual=actual, limit=limit, hint=hint)

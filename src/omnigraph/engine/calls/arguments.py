@@ -261,14 +261,14 @@ def one_of(*choices: str) -> Check:
         given = text(name, value) if isinstance(value, str) else None
         if given in choices:
             return given
-        told = shown(value) if given is None or len(given) > _SHOWN else f"`{given}`"
-        raise UsageError(f"{name} cannot be {told}", hint=f"It is one of {', '.join(choices)}.")
+        reported = shown(value) if given is None or len(given) > _SHOWN else f"`{given}`"
+        raise UsageError(f"{name} cannot be {reported}", hint=f"It is one of {', '.join(choices)}.")
 
     return check
 
 
 def source(name: str, value: object) -> object:
-    """What is to be loaded. What fails when it is read is told as a mistake in it."""
+    """What is to be loaded. What fails when it is read is reported as a mistake in it."""
     if isinstance(value, str | os.PathLike):
         return path(name, value)
     if isinstance(value, Mapping):

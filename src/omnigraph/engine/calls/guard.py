@@ -181,10 +181,10 @@ def guarded(**special: a.Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 handed = any(
                     n in CALLED and not issubclass(type(value), str | bool | None) for n, value in [*named, *kwargs.items()]
                 )
-                told = in_our_terms(error, function.__name__, handed)
-                if told is None:
+                reported = in_our_terms(error, function.__name__, handed)
+                if reported is None:
                     raise
-                raise told from error
+                raise reported from error
 
         setattr(call, GUARDED, checks)
         return call
@@ -207,10 +207,10 @@ def inside(doing: str) -> Iterator[None]:
     except GraphError:
         raise
     except BaseException as error:
-        told = in_our_terms(error, doing)
-        if told is None:
+        reported = in_our_terms(error, doing)
+        if reported is None:
             raise
-        raise told from error
+        raise reported from error
 
 
 def still_inside(doing: str, items: Iterator[R]) -> Iterator[R]:

@@ -119,8 +119,8 @@ def export_parts(
         groups = cut(fragments(stored.table), FILE_ROWS)
         parts += [ExportPart(pinned, type_, g, folder.uri, settings, chosen, _ROOM * n) for n, g in enumerate(groups)]
     files = tuple(file for done in run(export_part, parts) for file in done)
-    told = [{"name": f.name, "type": f.type, "rows": f.rows, "bytes": f.bytes} for f in files]
-    done = {"commit": view.snapshot.commit, "format": chosen.value, "files": told}
+    reported = [{"name": f.name, "type": f.type, "rows": f.rows, "bytes": f.bytes} for f in files]
+    done = {"commit": view.snapshot.commit, "format": chosen.value, "files": reported}
     folder.put(DONE, json.dumps(done, indent=1).encode())
     return ExportedParts(view.snapshot.commit, folder.uri, files)
 

@@ -2,7 +2,7 @@
 
 Every part of a type is counted by itself, anywhere, and the counts are put together. Nearly everything adds up; how many values
 differ does not, so each part keeps the `SKETCH` smallest hashes of its values: the smallest of all are among them. While there
-are fewer than that, the count is exact; beyond, it is told from how close they stand together, to about three per cent.
+are fewer than that, the count is exact; beyond, it is estimated from how close they stand together, to about three per cent.
 
     hashes are spread evenly over 0 … 1: if the 1024th smallest is 0.001, there are about 1024 / 0.001 of them
 """

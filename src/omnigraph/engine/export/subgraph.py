@@ -4,7 +4,7 @@
       the answer    c.name                                 the subgraph    (Ada)──WorksAt──▶(Acme)
                     Acme
 
-The pattern is asked once more, for the bound nodes instead of the values. Then the edges between them are looked up, by index;
+The pattern is run once more, for the bound nodes instead of the values. Then the edges between them are looked up, by index;
 for a traversal of several steps all edges that lie on a way between a source and a target, and the nodes on it:
 
     $s dependsOn{1,3} $t     from the sources forwards, from the targets backwards, three steps each; an edge u ─▶ v is on a way
@@ -32,7 +32,7 @@ from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
 SUBGRAPH_EDGES: Final = 5_000
-"""Edges of one traversal that are followed; the rest is left out, and that is told."""
+"""Edges of one traversal that are followed; the rest is left out, and that is reported."""
 
 
 @frozen

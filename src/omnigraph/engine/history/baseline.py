@@ -35,13 +35,13 @@ class Baseline:
     def __repr__(self) -> str:
         return one_line(f"Baseline of {self.branch} at commit {short_id(self.commit)}")
 
-    def portions(self) -> Iterator[tuple[int, bytes]]:
+    def chunks(self) -> Iterator[tuple[int, bytes]]:
         """Every entity as an export writes it, as lines of JSON, a chunk at a time, with the number of entities in it."""
         return chunks(self._view, [t for t in exported_types(self._view.catalog) if self._filter.wants(t)])
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The same, decoded."""
-        for _, lines in self.portions():
+        for _, lines in self.chunks():
             yield from _DECODER.decode_lines(lines)
 
     @property

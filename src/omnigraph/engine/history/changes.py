@@ -108,11 +108,11 @@ class Filter:
     types: frozenset[str] = frozenset()
     ops: frozenset[str] = frozenset()
     followed: frozenset[Identity] = frozenset()
-    """Types that had one of the names when it was asked for, and are wanted whatever they are called since."""
+    """Types that had one of the names when the filter was made, and are wanted whatever they are called since."""
 
     @classmethod
     def of(cls, kinds: Iterable[str] | str | None, types: Iterable[str] | str | None, ops: Iterable[str] | str | None) -> Filter:
-        """A filter from what was asked for."""
+        """A filter from names."""
         chosen = cls(_names(kinds), _names(types), _names(ops))
         for given, known, what in ((chosen.kinds, KINDS, "kind"), (chosen.ops, OPS, "op")):
             for name in sorted(given - set(known)):

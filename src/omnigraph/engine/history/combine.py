@@ -9,8 +9,8 @@ back.
 
 Only what they did is looked at, row by row (`deltas`). Where ours did not touch the same entity, theirs is taken as it is; where
 it did, `three_way` decides. The outcome is validated against ours by the one evaluator that mutations and loads pass too, and
-what it finds are conflicts as well, told together with the clashes (an entity that is still contested counts as ours has it). A
-conflict that is resolved changes the outcome, which is validated again; so preferring one side may bring up another conflict,
+what it finds are conflicts as well, reported together with the clashes (an entity that is still contested counts as ours has it).
+A conflict that is resolved changes the outcome, which is validated again; so preferring one side may bring up another conflict,
 never a broken graph.
 
 **Several bases.** After a criss-cross merge the two sides have more than one nearest common state. Then the base is a state that
@@ -191,7 +191,7 @@ class Combiner:
                 choice = self._resolutions.of(conflict)
                 if choice is None:
                     unresolved.append(conflict)
-                    outcome = now  # for the time being: what breaks a rule elsewhere is told together with it
+                    outcome = now  # for the time being: what breaks a rule elsewhere is reported together with it
                 else:
                     outcome = self._chosen(theirs.type, outcome, choice, conflict)
             combined.decided[id_] = (now, outcome)

@@ -89,8 +89,8 @@ class Conflict:
         return one_line(f"Conflict: {self.kind.replace('_', ' ')}, {self.entity_kind} {self.type} {shown(self.entity)}{about}")
 
     def __str__(self) -> str:
-        told = f"{self.entity_kind} type '{self.type}', entity id '{self.entity}' ({self.kind})"
-        return f"{told}: {self.message}" if self.breaks_a_rule else told
+        reported = f"{self.entity_kind} type '{self.type}', entity id '{self.entity}' ({self.kind})"
+        return f"{reported}: {self.message}" if self.breaks_a_rule else reported
 
     def to_dict(self) -> dict[str, Any]:
         """The conflict as JSON-ready data."""
@@ -122,11 +122,11 @@ def in_order(conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:
 
 def refused(conflicts: Sequence[Conflict], what: str, unused: Sequence[str] = ()) -> MergeConflict:
     """The error that carries them; keys that were resolved and that none of them has are named, too."""
-    told = "; ".join(str(c) for c in conflicts[:SHOWN])
+    reported = "; ".join(str(c) for c in conflicts[:SHOWN])
     if len(conflicts) > SHOWN:
-        told += f"; and {len(conflicts) - SHOWN} more"
+        reported += f"; and {len(conflicts) - SHOWN} more"
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(Counter(c.kind for c in conflicts).items()))
-    message = f"{what} conflicts: {told}" + (f" ({kinds})" if len(conflicts) > 1 else "")
+    message = f"{what} conflicts: {reported}" + (f" ({kinds})" if len(conflicts) > 1 else "")
     if unused:
         message += f"; and there is no conflict {unused[0]}, which was to be resolved"
     return MergeConflict(message, conflicts=conflicts)
@@ -160,7 +160,7 @@ def _wire(value: object) -> object:
 
 
 class Resolutions:
-    """What was asked for, and which of it was used."""
+    """How conflicts are to be resolved, and which of the choices were used."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._all: Literal["ours", "theirs"] | None = None

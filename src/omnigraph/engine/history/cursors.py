@@ -4,7 +4,7 @@
     page token   inside a commit: so many of its changes were delivered
 
 Both are bound to the graph, to the branch (and to this incarnation of it: a branch of the same name made later is another one)
-and to the filter. They hold everything, so any process can go on where another stopped. Whoever alters one is told.
+and to the filter. They hold everything, so any process can go on where another stopped. One that was altered is rejected.
 """
 
 from __future__ import annotations

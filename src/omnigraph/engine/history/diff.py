@@ -24,7 +24,7 @@ class End:
     """One of the two states."""
 
     name: str
-    """As it was asked for."""
+    """As given by the caller."""
     commit: str
     number: int
 
@@ -109,5 +109,5 @@ def _ends(change: Change) -> str:
     new = None if change.after is None else change.after.endpoints
     if old is None and new is None:
         return ""
-    told = [f"{shown(a)} -> {shown(b)}" for a, b in dict.fromkeys(e for e in (old, new) if e is not None)]
-    return f"  {' => '.join(told)}"
+    reported = [f"{shown(a)} -> {shown(b)}" for a, b in dict.fromkeys(e for e in (old, new) if e is not None)]
+    return f"  {' => '.join(reported)}"

@@ -10,7 +10,7 @@ the block of its commit, instead of in a change per entity:
     an enum widened, other promises, descriptions         said once, with no types: no entity is another one
 
 So whoever keeps a copy applies what the block says of the schema, and then its changes, and has what the graph has. What cannot
-be told that way, values of a property that is the same one and has another type, is a boundary (`SchemaBoundary`).
+be expressed that way, values of a property that is the same one and has another type, is a boundary (`SchemaBoundary`).
 """
 
 from __future__ import annotations

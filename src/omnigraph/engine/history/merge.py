@@ -100,13 +100,13 @@ class Merge:
         if self.commit is not None:
             head += f", commit {short_id(self.commit.id)}{by_actor(self.actor)}"
         head = one_line(head)
-        lines = [head, *(line for c in self.conflicts for line in _told(c))]
+        lines = [head, *(line for c in self.conflicts for line in _conflict_lines(c))]
         if self.changes is not None and not self.conflicts:
             lines += [str(self.changes.stats), lines_of(self.changes)]
         return printable("\n".join(lines).rstrip())
 
 
-def _told(conflict: Conflict) -> tuple[str, str]:
+def _conflict_lines(conflict: Conflict) -> tuple[str, str]:
     longest = 4 * LONGEST_LINE  # values of three sides, and a key that somebody copies
     return one_line(f"  {conflict.kind}: {conflict.message}", longest), one_line(f"      key {conflict.key}", longest)
 
@@ -178,21 +178,21 @@ class Merger:
             slim=not wanted.dry_run,
         ).run()
         if wanted.dry_run or combined.conflicts:
-            return self._told(combined, "merged", source, into, base, wanted, "merge")
+            return self._previewed(combined, "merged", source, into, base, wanted, "merge")
         plan = self._plan(combined, parted, ours, theirs, "merge", wanted)
         plan = replace(plan, merged_parent=theirs.snapshot.layout, merged_logical=theirs.snapshot.commit, carried=carried)
         commit = self._store.publish(into, plan, _same_schema(ours))
         return Merge("merged", source, into, base, commit=commit.shown(), actor=wanted.actor)
 
-    def _told(
+    def _previewed(
         self, combined: Combination, outcome: Outcome, source: str, into: str, base: str, wanted: Wanted, what: str
     ) -> Merge:
         """A preview; or, if this is none, the conflicts as an error."""
         if combined.conflicts and not wanted.dry_run:
             raise refused(combined.conflicts, what, combined.unused)
         changes = ChangeList(combined.deltas(), self._view(into).catalog.ir.domain)
-        told: Outcome = "conflicts" if combined.conflicts else outcome
-        return Merge(told, source, into, base, True, conflicts=combined.conflicts, changes=changes, actor=wanted.actor)
+        reported: Outcome = "conflicts" if combined.conflicts else outcome
+        return Merge(reported, source, into, base, True, conflicts=combined.conflicts, changes=changes, actor=wanted.actor)
 
     def _parted(self, ours: View, theirs: View) -> list[str]:
         """The commits where two states parted, as far as they can still be opened. More than one after a criss-cross merge.
@@ -342,7 +342,7 @@ class Merger:
         resolutions = Resolutions(wanted.resolve)
         combined = Combiner(self._deltas, done, ours, undone, strict=wanted.strict, resolutions=resolutions).run()
         if wanted.dry_run or combined.conflicts:
-            return self._told(combined, "reverted", commit.id, branch, commit.id, wanted, "revert")
+            return self._previewed(combined, "reverted", commit.id, branch, commit.id, wanted, "revert")
         if combined.changes.is_empty:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, actor=wanted.actor)
         plan = self._plan(combined, done, ours, undone, "revert", wanted)

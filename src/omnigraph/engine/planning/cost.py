@@ -3,7 +3,7 @@
 Costs are in edges read by a build, about 0.3 µs each. There are two ways to find the edges of some nodes: through the index,
 where every edge costs as much as hundreds that are read in a row, and by reading all edges through, without keeping them.
 Building reads every edge, numbers its ends and sorts it. Adjacency that is in memory, or saved, costs nothing. What was spent on
-finding so far counts too: a graph that is asked often builds sooner. A traversal of several hops is judged again at each.
+finding so far counts too: a graph that is queried often builds sooner. A traversal of several hops is judged again at each.
 
     1 M edges of 100 k sources, one node        find 10 k + 1 × 10 × 300 = 13 k                  build 1.5 M      → find
     the same, a thousand nodes                  find, by reading through, 250 k                  build 1.5 M      → find

@@ -10,7 +10,7 @@ _EQUALITY = 0.01
 _RANGE = 0.33
 _TEXT = 0.05
 _MANY = 1e300
-"""More rows than this are not told apart."""
+"""Above this, numbers of rows are not distinguished."""
 
 
 def estimates(steps: tuple[st.Step, ...], view: View, rows: float = 1.0) -> dict[int, float]:

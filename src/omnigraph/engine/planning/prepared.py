@@ -24,7 +24,7 @@ from omnigraph.language.gq.tree import QueryFile
 from omnigraph.model.arrow import arrow_type
 
 QueryText = str | Source
-"""Queries as text, or as text with a name, which problems in it are told with."""
+"""Queries as text, or as text with a name, which problems in it are reported with."""
 
 _KEPT = 512
 
@@ -57,7 +57,7 @@ class Prepared:
 
 
 class PreparedQueries:
-    """The queries that were asked lately."""
+    """The queries that were run lately."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()

@@ -4,9 +4,9 @@
     drop type         a table goes                      metadata, enum, index   nothing but the schema
     …property         columns follow (`reshape`)        other constraints       what exists has to keep them (`promises`)
 
-All entities that break a new promise are told at once, and then nothing is changed. If somebody writes to a table while it was
-prepared or looked at, that is done again; if somebody changes the schema, the change is void. A write that was prepared for the
-old schema is void in turn (`commit`), so no entity slips in that the new one does not allow.
+All entities that break a new promise are reported at once, and then nothing is changed. If somebody writes to a table while it
+was prepared or looked at, that is done again; if somebody changes the schema, the change is void. A write that was prepared for
+the old schema is void in turn (`commit`), so no entity slips in that the new one does not allow.
 
 Other branches keep the schema they have; every commit is read with its own. A hard drop (`allow_data_loss`) takes the data out of
 everything the new commit refers to; what older commits hold is given back by `cleanup`, once they are out of its window.
@@ -79,7 +79,7 @@ def plan_schema(
     """The steps from the schema of a view to another one. Nothing is changed, and no entity is looked at."""
     plan, resolution = plan_change(view.catalog.ir, desired, allow_data_loss=allow_data_loss, backfill=backfill)
     for type_ in _types(Catalog.of(resolution.ir)).values():
-        reshaping_of(plan, type_)  # a value that does not fit is told now
+        reshaping_of(plan, type_)  # a value that does not fit is reported now
     return plan
 
 
@@ -159,9 +159,9 @@ def _refuse_to_drop_all(view: View, desired: SchemaIR) -> None:
     }
     held = {name: count for name, count in held.items() if count}
     if held and not _types(Catalog.of(desired)):
-        told = ", ".join(f"{name} ({count:,})" for name, count in held.items())
+        reported = ", ".join(f"{name} ({count:,})" for name, count in held.items())
         raise WouldEmpty(
-            f"the schema has no types: all those that hold entities would be dropped, {told}",
+            f"the schema has no types: all those that hold entities would be dropped, {reported}",
             types=held,
             hint=Hint("Nothing was changed. To go ahead anyway, set ", Option("allow_data_loss", True), "."),
         )

@@ -1,6 +1,6 @@
 """What exists, against promises that are new: added constraints, required properties, tighter cardinalities.
 
-The rules are those every write goes through. They are asked about all entities of a type, with a type that has nothing but what
+The rules are those of every write. They are checked for all entities of a type, with a type that has nothing but what
 is new; and about the table as it is going to be, after columns were renamed and filled.
 
     @range(age, 0..150) is new      Person { age, @range(age, 0..150) }      every row whose age is outside
@@ -68,7 +68,7 @@ def promises_of(plan: MigrationPlan, type_: EntityType) -> Promises | None:
 
 
 def broken(promises: Promises, table: Table, view: View) -> Iterator[Violation]:
-    """Every entity that does not keep a promise. Rules about a row alone are asked row by row, so they need no memory."""
+    """Every entity that does not keep a promise. Rules about a row alone are checked row by row, so they need no memory."""
     of_rows = _columns_of_rows(promises.type)
     if of_rows:
         for batch in table.scan(["id", *of_rows]):

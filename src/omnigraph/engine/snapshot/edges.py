@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine.arrays.column import Array, Column, Vec
-from omnigraph.engine.arrays.numbering import Mark, Numbers, each_once
+from omnigraph.engine.arrays.numbering import Fingerprint, Numbers, each_once
 from omnigraph.engine.snapshot import adjacency
 from omnigraph.engine.snapshot.adjacency import Adjacency, EdgeLists
 from omnigraph.engine.snapshot.memory import Memory
@@ -119,9 +119,11 @@ class Edges:
 
     def _fits(self, state: State) -> bool:
         """Whether the numbers that were saved are our numbers."""
-        marks = state.origin.marks
+        fingerprints = state.origin.fingerprints
         ends = {nodes.stored.location: nodes.numbering for nodes in (self.source, self.target)}
-        return marks.keys() == ends.keys() and all(ends[location].begins_with(mark) for location, mark in marks.items())
+        return fingerprints.keys() == ends.keys() and all(
+            ends[location].begins_with(fingerprint) for location, fingerprint in fingerprints.items()
+        )
 
     def _saved_states(self) -> list[State]:
         if not self._saved.worth(self.count):
@@ -132,8 +134,8 @@ class Edges:
 
     def _below(self, state: State) -> tuple[int, int]:
         """Numbers of sources and of targets are below these."""
-        marks = state.origin.marks
-        return marks[self.source.stored.location].count, marks[self.target.stored.location].count
+        fingerprints = state.origin.fingerprints
+        return fingerprints[self.source.stored.location].count, fingerprints[self.target.stored.location].count
 
     def _saved_adjacency(self, direction: HopDirection) -> Adjacency | None:
         names = (f"{direction.value}.starts", f"{direction.value}.neighbours")
@@ -176,14 +178,14 @@ class Edges:
         for nodes in {self.source.stored.location: self.source, self.target.stored.location: self.target}.values():
             nodes.save(below[nodes.stored.location])
 
-        def make() -> tuple[Arrays, dict[str, Mark]]:
+        def make() -> tuple[Arrays, dict[str, Fingerprint]]:
             found = {"sources": ends.sources, "targets": ends.targets, **deleted_to_array(fragments, self.stored.deleted)}
             for way in (HopDirection.OUT, HopDirection.IN):
                 near, far = (ends.sources, ends.targets) if way is HopDirection.OUT else (ends.targets, ends.sources)
                 known = built if way is direction else adjacency.build(near, far, _more_than(near))
                 found[f"{way.value}.starts"], found[f"{way.value}.neighbours"] = known.starts, known.neighbours
             numberings = {nodes.stored.location: nodes.numbering for nodes in (self.source, self.target)}
-            return found, {location: numbering.mark(below[location]) for location, numbering in numberings.items()}
+            return found, {location: numbering.fingerprint(below[location]) for location, numbering in numberings.items()}
 
         fragments = self.stored.fragments
         self._saved.save(self.stored.location, self.stored.pin, fragments, make, fits=self._fits)

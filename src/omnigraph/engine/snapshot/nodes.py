@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import TEXT, Column, FewTexts, Vec
-from omnigraph.engine.arrays.numbering import NOBODY, Mark, Numbering, Numbers, has_nobody
+from omnigraph.engine.arrays.numbering import NOBODY, Fingerprint, Numbering, Numbers, has_nobody
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, arrays_to_texts, deleted_to_array, texts_to_arrays
 from omnigraph.engine.snapshot.stored import Stored, fetch_cost
 from omnigraph.model.arrow import arrow_type
@@ -115,22 +115,22 @@ class Nodes:
 
     def _taken(self, state: State) -> Numbers | None:
         """The numbers of saved rows, if they are ours: from the numbering this one begins with, or now does."""
-        mark = state.origin.marks.get(self.stored.location)
-        if mark is None or (len(self.numbering) and not self.numbering.begins_with(mark)):
+        fingerprint = state.origin.fingerprints.get(self.stored.location)
+        if fingerprint is None or (len(self.numbering) and not self.numbering.begins_with(fingerprint)):
             return None
-        if len(self.numbering) == 0 and mark.count > _WORN * max(self.count, state.origin.rows, 1):
+        if len(self.numbering) == 0 and fingerprint.count > _WORN * max(self.count, state.origin.rows, 1):
             return None
         arrays = state.take({"ids.starts": "<i4", "ids.bytes": "|u1", "order": "<i8", "numbers": "<i8"})
         if arrays is None:
             return None
         ids, order, numbers = arrays_to_texts(arrays["ids.starts"], arrays["ids.bytes"]), arrays["order"], arrays["numbers"]
-        if ids is None or not len(ids) == len(order) == mark.count or len(numbers) != state.origin.rows:
+        if ids is None or not len(ids) == len(order) == fingerprint.count or len(numbers) != state.origin.rows:
             state.refuse("ids and numbers do not go together")
             return None
-        if not _within(order, mark.count) or not _within(numbers, mark.count):
+        if not _within(order, fingerprint.count) or not _within(numbers, fingerprint.count):
             state.refuse("there are numbers of no id")
             return None
-        return numbers if self.numbering.start_from(mark, ids, order) else None
+        return numbers if self.numbering.start_from(fingerprint, ids, order) else None
 
     def save(self, below: int = 0) -> None:
         """Let the next process start from here, and from the ids of all numbers below one. Also of few nodes: the edges of many
@@ -139,14 +139,16 @@ class Nodes:
         location, fragments = self.stored.location, self.stored.fragments
         below = max(below, _more_than(rows.numbers))
 
-        def make() -> tuple[Arrays, dict[str, Mark]]:
+        def make() -> tuple[Arrays, dict[str, Fingerprint]]:
             ids, order = self.numbering.saved_form()
             arrays = {**texts_to_arrays("ids", ids), "order": order, "numbers": rows.numbers}
-            return {**arrays, **deleted_to_array(fragments, self.stored.deleted)}, {location: self.numbering.mark(len(ids))}
+            return {**arrays, **deleted_to_array(fragments, self.stored.deleted)}, {
+                location: self.numbering.fingerprint(len(ids))
+            }
 
         def fits(state: State) -> bool:
-            mark = state.origin.marks.get(location)
-            return mark is not None and mark.count >= below and self.numbering.begins_with(mark)
+            fingerprint = state.origin.fingerprints.get(location)
+            return fingerprint is not None and fingerprint.count >= below and self.numbering.begins_with(fingerprint)
 
         self._saved.save(location, self.stored.pin, fragments, make, fits=fits)
 

@@ -20,7 +20,7 @@ again only after more than a tenth of the rows changed.
 
 A graph on S3, and one in a folder that cannot be written, keeps its cache in the user's cache folder, under the identity of the
 graph: one that is created again at an old address finds nothing. Writing happens in the background; a failure never reaches a
-query, and is told by `g.stats()`.
+query, and is reported by `g.stats()`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arrays.column import Array
-from omnigraph.engine.arrays.numbering import Mark, Numbers
+from omnigraph.engine.arrays.numbering import Fingerprint, Numbers
 from omnigraph.engine.snapshot.failures import Failures
 from omnigraph.engine.snapshot.sealed_file import Damaged, Gone, Sealed, decoded, sealed, written
 from omnigraph.model.frozen import frozen
@@ -65,7 +65,7 @@ _ABANDONED = 3_600.0
 SAVING: Final = "saving derived state"
 
 _REASONS = 20
-"""Reasons that are remembered to be told."""
+"""Reasons that are remembered for `g.stats()`."""
 
 _DELETED = "deleted"
 """The array that says which rows of the fragments were deleted."""
@@ -84,7 +84,7 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pin: int
     fragments: tuple[Fragment, ...] = msgspec.field(name="pieces")
     """Called so in the files."""
-    marks: dict[str, Mark]
+    fingerprints: dict[str, Fingerprint] = msgspec.field(name="marks")
     """The numberings that numbers are from, by node table: each has to begin with the ids that were numbered then."""
 
     @property
@@ -303,7 +303,7 @@ class Saved:
         home: str,
         pin: int,
         fragments: tuple[Fragment, ...],
-        make: Callable[[], tuple[Arrays, Mapping[str, Mark]]],
+        make: Callable[[], tuple[Arrays, Mapping[str, Fingerprint]]],
         *,
         fits: Callable[[State], bool] = lambda _: True,
         made_by: str = "",
@@ -315,8 +315,8 @@ class Saved:
         def work() -> None:
             if any(fits(state) and state.shares(fragments) >= _SHARED for state in self.states(home, made_by)):
                 return
-            arrays, marks = make()
-            self._write(self._folder(home), Origin(self._graph, home, made_by, pin, fragments, dict(marks)), arrays)
+            arrays, fingerprints = make()
+            self._write(self._folder(home), Origin(self._graph, home, made_by, pin, fragments, dict(fingerprints)), arrays)
 
         with self._lock:
             if self._writer is None:

@@ -88,7 +88,7 @@ def sealed(about: object, arrays: Mapping[str, Array]) -> Iterator[bytes | memor
     places = _places(plain, digests, 0)
     head = b""
     first = -1
-    while first != _aligned(_PREAMBLE.size + len(head)):  # places are told in the head, whose length depends on them
+    while first != _aligned(_PREAMBLE.size + len(head)):  # places stand in the head, whose length depends on them
         first = _aligned(_PREAMBLE.size + len(head))
         places = _places(plain, digests, first)
         size = max((b.start + b.size for b in places), default=first)

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arrays.column import Column
-from omnigraph.engine.arrays.numbering import Mark, Numbers
+from omnigraph.engine.arrays.numbering import Fingerprint, Numbers
 from omnigraph.engine.snapshot.memory import Key, Memory
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array, state_to_vectors, vectors_to_arrays
 from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
@@ -150,7 +150,7 @@ class Stored:
         found = self._keep(name, Column(_joined(parts, type_), identity))
         if wide:
 
-            def make() -> tuple[Arrays, dict[str, Mark]]:
+            def make() -> tuple[Arrays, dict[str, Fingerprint]]:
                 return {**vectors_to_arrays(found.arrow), **deleted_to_array(self.fragments, self.deleted)}, {}
 
             self._saved.save(self._saved_column(identity), self.pin, self.fragments, make, made_by=str(type_))

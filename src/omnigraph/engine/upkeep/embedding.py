@@ -81,8 +81,8 @@ class EmbeddedProperty:
     property: str
     entities: int
     """Entities with a new vector."""
-    asked: int
-    """Texts the provider was asked for: equal ones count once, kept ones not at all."""
+    requested: int
+    """Texts that were sent to the provider: equal ones count once, cached ones not at all."""
     commit: str | None
     """None: everything was up to date."""
 
@@ -133,7 +133,7 @@ class PartDone:
     written: WrittenRows | None
     kept: pa.Table
     """Ids of the rows, and what the rules about sets look at."""
-    asked: int
+    requested: int
     files: tuple[str, ...]
     """Where vectors are kept."""
 
@@ -192,13 +192,13 @@ class _Job:
     run: Run
 
     def run_property(self, type_: EntityType, prop: Property) -> EmbeddedProperty:
-        asked = 0
+        requested = 0
         files: list[str] = []
         with self.workspace.store.in_flight():
             for attempt in range(ATTEMPTS):
                 view = self._view()
                 done = self.run(embed_part, self._parts(view, type_, prop))
-                asked += sum(part.asked for part in done)
+                requested += sum(part.requested for part in done)
                 files += [file for part in done for file in part.files]
                 try:
                     entities, made = self._committed(view, type_, prop, done)
@@ -207,7 +207,7 @@ class _Job:
                         raise
                     continue
                 forget(self.workspace.store.place, files)
-                return EmbeddedProperty(type_.name, prop.name, entities, asked, made)
+                return EmbeddedProperty(type_.name, prop.name, entities, requested, made)
         raise AssertionError("unreachable")
 
     def _view(self) -> View:
@@ -224,7 +224,7 @@ class _Job:
 
     def _changed(self, view: View, type_: EntityType, prop: Property) -> list[str]:
         """Entities whose text is another one since this property was embedded last, and whose vector is not."""
-        last = self.workspace.store.marked(self.branch, _mark(type_, prop))
+        last = self.workspace.store.commit_with_key(self.branch, _key_prefix(type_, prop))
         if last is None:
             return []
         try:
@@ -258,14 +258,14 @@ class _Job:
             stored=tuple(s for w in written for s in w.stored),
         )
         delta = Delta(type_, kept, written=together)
-        mark = f"{_mark(type_, prop)}{self.workspace.store.ids.next()}"
+        key = f"{_key_prefix(type_, prop)}{self.workspace.store.ids.next()}"
         message = f"{type_.name}.{prop.name} by {self.embedder.model}"
-        intent = Intent("embed", self.actor, message, strict=frozenset({delta.key}), mark=mark)
+        intent = Intent("embed", self.actor, message, strict=frozenset({delta.key}), idempotency_key=key)
         made = commit(self.workspace, view, self.branch, ChangeSet([delta]), intent)
         return kept.num_rows, None if made is None else made.id
 
 
-def _mark(type_: EntityType, prop: Property) -> str:
+def _key_prefix(type_: EntityType, prop: Property) -> str:
     return f"embed/{table_key(type_)}/{prop.property_id}/"
 
 
@@ -294,7 +294,7 @@ def embed_part(part: Part) -> PartDone:
     if first is None:
         return PartDone(None, schema.empty_table().select(columns), 0, tuple(cache.files))
     written = table.write(pa.RecordBatchReader.from_batches(schema, _chained(first, rows)))
-    return PartDone(written, pa.Table.from_batches(kept), paced.asked, tuple(cache.files))
+    return PartDone(written, pa.Table.from_batches(kept), paced.requested, tuple(cache.files))
 
 
 def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""The index reconciler: what the schema declares and what the tables have, brought together off the way of every write.
+"""The index reconciler: what the schema declares and what the tables have, brought together outside of every write.
 
 A write never builds an index. Rows that no index covers are read through, so an answer is right from the first moment on; it is
 only slower. The reconciler closes the gap, table by table:
@@ -59,8 +59,8 @@ class TypeOutcome:
 
     type: str
     rows: int
-    pieces_before: int
-    pieces_after: int
+    fragments_before: int
+    fragments_after: int
     covered: tuple[str, ...]
     """Indexes that cover every row now and did not before."""
     commit: str | None
@@ -69,8 +69,8 @@ class TypeOutcome:
 
     def __repr__(self) -> str:
         done = []
-        if self.pieces_before != self.pieces_after:
-            done.append(f"packed from {self.pieces_before:,} to {counted(self.pieces_after, 'fragment')}")
+        if self.fragments_before != self.fragments_after:
+            done.append(f"packed from {self.fragments_before:,} to {counted(self.fragments_after, 'fragment')}")
         if self.covered:
             done.append(f"completed {', '.join(self.covered)}")
         state = "busy, try again" if self.busy else ", ".join(done) or "nothing to do"
@@ -102,8 +102,8 @@ class Optimized:
                 {
                     "type": t.type,
                     "rows": t.rows,
-                    "pieces_before": t.pieces_before,
-                    "pieces_after": t.pieces_after,
+                    "fragments_before": t.fragments_before,
+                    "fragments_after": t.fragments_after,
                     "covered": list(t.covered),
                     "commit": t.commit,
                     "busy": t.busy,
@@ -223,7 +223,7 @@ class Reconciler:
             try:
                 if not needed(self._store, self._store.snapshot(branch), catalog):
                     return None
-            except GraphError as error:  # what was written stands, and whoever wrote it is told nothing else
+            except GraphError as error:  # what was written stands, and whoever wrote it hears of nothing else
                 self._failures.note(INDEXING, f"branch {branch}", error)
                 return None
             # Not a daemon: a process that ends waits for it, as `close` does. One cut off inside Lance would be aborted.

@@ -1,6 +1,6 @@
 """Whether what is stored keeps what the schema promises: for the newest state of every branch, and for every tag.
 
-The rules are those every write goes through, asked about all entities: values (required, enum, range, pattern), unique groups,
+The rules are those of every write, checked for all entities: values (required, enum, range, pattern), unique groups,
 cardinalities, ends of edges, and ids that follow from keys. Each is broken by damage, or by a mistake of ours; both should be
 known.
 """
@@ -36,7 +36,7 @@ _ROWS: Final = 1 << 16
 def broken_promises(view_of: Callable[[str | None, str | None], View], found: Inspected) -> Iterator[Problem]:
     """Every promise that is broken, branch by branch; what cannot be read is a problem, too.
 
-    Types that rest on files which do not hold what was written, or whose ends do, are left out: that is told already.
+    Types that rest on files which do not hold what was written, or whose ends do, are left out: that is reported already.
     """
     from omnigraph.storage.reclaiming.verify import Problem, ProblemKind
 
@@ -64,7 +64,7 @@ def broken_promises(view_of: Callable[[str | None, str | None], View], found: In
 
 
 def _about(view: View, type_: EntityType) -> tuple[object, ...]:
-    """What decides the answer about a type: branches that share it are asked once."""
+    """What decides the answer about a type: branches that share it are checked once."""
     ends = (type_.source, type_.target) if type_.is_edge else ()
     types = (type_, *(view.catalog.nodes[end] for end in ends))
     return (view.snapshot.schema, *((view.stored(t).location, view.stored(t).pin) for t in types))

@@ -54,7 +54,7 @@ def _require_allowed(name: str, text: str, external: External) -> None:
         external.policy.approve(text)
     except TooLong:
         actual, limit, resource = len(text.encode()), MAX_EXTERNAL_URI_BYTES, "external Blob URI bytes"
-        told = f"property `{name}`: resource limit exceeded for {resource}: actual {actual}, limit {limit}"
-        raise ResourceLimit(told, resource=resource, actual=actual, limit=limit) from None
+        reported = f"property `{name}`: resource limit exceeded for {resource}: actual {actual}, limit {limit}"
+        raise ResourceLimit(reported, resource=resource, actual=actual, limit=limit) from None
     except Refusal as refusal:
         raise BlobRefused(f"property `{name}`: `{shown_uri(text)}` {refusal}") from None

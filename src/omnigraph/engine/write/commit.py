@@ -1,7 +1,7 @@
 """From a validated change to a commit.
 
 Rows are written once. If somebody else commits in between, the publisher applies the change on top of that, without writing rows
-again; and if what they changed is something validation relied on, the set rules are asked again about what that has to do with
+again; and if what they changed is something validation relied on, the set rules are checked again for what that has to do with
 this change (`recheck`).
 So two writers can never break a constraint together that neither breaks alone.
 """
@@ -40,7 +40,7 @@ class Intent:
     even_if_empty: bool = False
     checked: bool = False
     """Somebody has validated the change against the view already."""
-    mark: str | None = None
+    idempotency_key: str | None = None
     """What tells this write from all others, if it may be repeated: see `GraphStore.marked`."""
 
 
@@ -68,7 +68,7 @@ def commit(
         message=intent.message,
         merged_parent=intent.merged_parent,
         carried=intent.carried,
-        mark=intent.mark,
+        idempotency_key=intent.idempotency_key,
     )
     return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules)).shown()
 

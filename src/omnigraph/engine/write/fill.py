@@ -1,4 +1,4 @@
-"""One property of many entities, given by id: what computed values (measures, embeddings) are written with.
+"""One property of many entities, given by id: what computed values (analytics, embeddings) are written with.
 
 Only rows whose value differs are written again, as whole rows, a chunk at a time: in memory are the ids and the new values,
 never the rows. What comes of it is a `Delta` like any other; each row was checked by itself.
@@ -60,8 +60,8 @@ def _changed(rows: Iterator[pa.RecordBatch], ids: pa.Array, given: pa.Array, nam
     """Rows whose value differs, with the new one."""
     for batch in rows:
         places = pc.index_in(batch.column("id"), value_set=ids)
-        told = to_mask(places.is_valid())
-        part = batch.filter(pa.array(told))
+        known = to_mask(places.is_valid())
+        part = batch.filter(pa.array(known))
         new = given.take(places.drop_null())
         differs = _differs(part.column(name), new)
         if differs.any():

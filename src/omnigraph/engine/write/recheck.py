@@ -1,13 +1,13 @@
-"""What is asked again when somebody else committed in between: what their rows have to do with ours, and nothing else.
+"""What is checked again when somebody else committed in between: where their rows touch ours, and nothing else.
 
 A change was right next to the graph as it was. So it can only have become wrong through what came since, or went:
 
-    came to our own table      an id, a unique value or a source that we have too      → our rows that share one are asked again
-    went from a node table     an end of ours may be gone                              → our ends are asked again
-    went from our edge table   a source may have too few                               → our sources are asked again
+    came to our own table      an id, a unique value or a source that we have too      → our rows that share one are checked again
+    went from a node table     an end of ours may be gone                              → our ends are checked again
+    went from our edge table   a source may have too few                               → our sources are checked again
 
-Looking at some of our rows may blame one wrongly: the row that would excuse it is not among them. So when something is found, all
-rows decide. Nothing is found nearly always, and then asking again costs what the others wrote, not what is being loaded.
+Checking only some of our rows may blame one wrongly: the row that would excuse it is not among them. So when something is found,
+all rows decide. Nothing is found nearly always, and then asking again costs what the others wrote, not what is being loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one evaluator: may this change be?
 
 It looks at the change and, through indexes, at the little of the graph that the change is about; so its cost follows the change.
-All violations are collected. Rules about rows alone are asked once; rules that compare with what is committed are asked again
+All violations are collected. Rules about rows alone are checked once; rules that compare with what is committed are checked again
 if somebody else committed in between (`set_violations`).
 """
 
@@ -17,7 +17,7 @@ from omnigraph.engine.write.rules import cardinality, endpoints, identity, uniqu
 from omnigraph.engine.write.violations import Violation
 
 SIDE_BY_SIDE = 100_000
-"""From so many rows on, rules are asked side by side."""
+"""From so many rows on, rules are checked in parallel."""
 
 _THREADS = 2
 
@@ -50,7 +50,7 @@ def set_violations(changes: ChangeSet, view: View) -> list[Violation]:
 
 
 def relied_on(changes: ChangeSet, view: View) -> frozenset[str]:
-    """Tables whose content decided the answer: when one of them changes, the set rules must be asked again."""
+    """Tables whose content decided the answer: when one of them changes, the set rules must be checked again."""
     found: set[str] = set()
     for delta in changes:
         found.add(delta.key)

@@ -65,7 +65,7 @@ def repeating(violation: Violation, file: str | None, line: int | None) -> Viola
     return replace(violation, message=message, first=(file, line))
 
 
-def told(violations: Sequence[Violation]) -> str:
+def summary(violations: Sequence[Violation]) -> str:
     """The first violations, and the number of each kind."""
     counts = Counter(v.rule for v in violations)
     total = len(violations)
@@ -86,7 +86,7 @@ def refuse(violations: Sequence[Violation]) -> None:
     if not violations:
         return
     counts = Counter(v.rule for v in violations)
-    message = told(violations)
+    message = summary(violations)
     if set(counts) == {BLOB_SOURCE}:
         first = violations[0]
         raise BlobUnavailable(message, uri=str(first.value), reason=first.reason or "", violations=violations)

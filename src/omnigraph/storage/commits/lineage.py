@@ -82,15 +82,20 @@ class Commit:
     """Microseconds since the epoch."""
     op_class: OpClass
     operation: str
-    """What was asked for: `init`, `mutate`, `load`, `merge`, `optimize`, …"""
+    """The kind of write: `init`, `mutate`, `load`, `merge`, `optimize`, …"""
     message: str | None
     schema: str
     """Id of the schema the commit is written in."""
     changes: tuple[TableChange, ...] = ()
     mark: str | None = None
-    """The idempotency key of the write: a write that is repeated with its key happens once on a branch."""
+    """`idempotency_key`, by its name in the files of a graph."""
     logical: Logical | None = None
     """None where nobody wrote it down: it follows from the commits before (`logical`)."""
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The key of a write that may be repeated: with the same key it happens once on a branch."""
+        return self.mark
 
     @property
     def is_maintenance(self) -> bool:
@@ -110,7 +115,7 @@ class Commit:
 
     @property
     def number(self) -> int:
-        """Position along the first parents, from 1: what people and programs are told."""
+        """Position along the first parents, from 1: what people and programs see."""
         return self.seq + 1
 
     def to_dict(self) -> dict[str, str | int | None]:

@@ -153,7 +153,7 @@ class LogicalCommits:
     def laid_out(self, owner: Ref, commit: Commit) -> tuple[Ref, Commit]:
         """The layout to read of a commit, and the branch whose manifest holds it; `HistoryReclaimed` if there is none left.
 
-        Maintenance is a layout itself. As long as it is there, it is the one that was asked for.
+        Maintenance is a layout itself. As long as it is there, it is the one that was named.
         """
         gone = reclaimed(self._place)
         if commit.is_maintenance and not gone.lacks(owner, commit.seq):

@@ -67,8 +67,8 @@ class PublishPlan:
     """The logical commit that the merged parent is, or lays out."""
     carried: tuple[Commit, ...] = ()
     """Commits of a merged branch that are to be kept with this one."""
-    mark: str | None = None
-    """Publish only if no commit since the base has this mark."""
+    idempotency_key: str | None = None
+    """Publish only if no commit since the base has this key."""
     seals: bool = False
     """Nothing may follow: the branch is being deleted."""
 

@@ -16,8 +16,9 @@ up again, and the caller's `revalidate` sees what happened in between.
 
 **Who has lost twice** has the branch to itself for a moment; everybody else waits for that before a swap (`reservations`).
 
-**An unclear outcome** (a timeout after the swap was sent) is settled by looking: the commit's id is chosen before the first
-attempt, so either the lineage holds it, and the publish succeeded, or it does not, and the attempt is repeated or reported.
+**An unclear outcome** (a timeout after the swap was sent) is settled by reading the branch again: the commit's id is chosen
+before the first attempt, so either the lineage holds it, and the publish succeeded, or it does not, and the attempt is repeated
+or reported.
 
 **Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
 everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
@@ -369,7 +370,7 @@ class Publisher:
             plan.message,
             state.head.schema if plan.schema is None else plan.schema.id,
             tuple(changes),
-            plan.mark,
+            plan.idempotency_key,
             _on(below, waiting),
         )
         require_readable(commit)  # here, where it fails alone
@@ -378,8 +379,11 @@ class Publisher:
     def _check_still_valid(self, waiting: _Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
         plan = waiting.plan
         for commit in between:
-            if plan.mark is not None and commit.mark == plan.mark:
-                raise AlreadyExists(f"commit {commit.id} has the mark `{plan.mark}` already", hint="It was written before.")
+            if plan.idempotency_key is not None and commit.idempotency_key == plan.idempotency_key:
+                raise AlreadyExists(
+                    f"commit {commit.id} has the idempotency key `{plan.idempotency_key}` already",
+                    hint="Nothing was written: this write happened before.",
+                )
             for change in commit.changes:
                 if commit.op_class is OpClass.LOGICAL and change.table in plan.read_set:
                     expected = None if change.before is None else change.before.pin

@@ -51,7 +51,7 @@ class InputFile:
     path: str
     size: int
     within: tuple[str, ...] = ()
-    """Names of the folders it is in: from the one that was asked for to its own. Above that, as many as are called `name=value`,
+    """Names of the folders it is in: from the one that was given to its own. Above that, as many as are called `name=value`,
     and the one that those are in."""
     problem: str | None = None
     """Why it cannot be read, if that is known."""

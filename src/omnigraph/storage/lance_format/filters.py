@@ -1,4 +1,4 @@
-"""Conditions on the columns of a table: the only way anything is asked of Lance by value.
+"""Conditions on the columns of a table: the only way to filter in Lance by value.
 
     where = one_of("id", ["ada", "bob"]) & compare("age", Comparison.LESS, pa.scalar(40, pa.uint32()))
     table.read(["id"], where)
@@ -91,7 +91,7 @@ def every(filters: Iterable[Filter]) -> Filter | None:
 
 
 def text_of(where: Filter | None) -> str | None:
-    """What Lance is asked."""
+    """The filter, as Lance takes it."""
     return None if where is None else where.sql
 
 

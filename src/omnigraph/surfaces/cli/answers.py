@@ -1,4 +1,4 @@
-"""The answer to a query in the form that was asked for.
+"""The answer to a query in the requested format.
 
 table     for people             kv       one line per value             csv      for spreadsheets
 json      one object             jsonl    a line of metadata, then a line per row

@@ -39,7 +39,7 @@ def query_options(function: Decorated) -> Decorated:
 
 
 def the_query(name: str | None, path: str | None, text: str | None) -> Source:
-    """The text of the query that was asked for."""
+    """The text of the query."""
     if path is not None and text is not None:
         raise click.UsageError("--query and --query-string exclude each other")
     if text is not None:

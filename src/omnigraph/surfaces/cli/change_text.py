@@ -60,9 +60,9 @@ def _page(changes: Sequence[Change]) -> Iterator[str]:
 def _ends(change: Change) -> Iterator[str]:
     old = None if change.before is None else change.before.endpoints
     new = None if change.after is None else change.after.endpoints
-    told = [f"{value_text(a)} -> {value_text(b)}" for a, b in dict.fromkeys(e for e in (old, new) if e is not None)]
-    if told:
-        yield f"  {' => '.join(told)}"
+    reported = [f"{value_text(a)} -> {value_text(b)}" for a, b in dict.fromkeys(e for e in (old, new) if e is not None)]
+    if reported:
+        yield f"  {' => '.join(reported)}"
 
 
 def _properties(change: Change) -> Iterator[str]:

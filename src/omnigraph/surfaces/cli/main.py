@@ -166,7 +166,7 @@ def run(arguments: Sequence[str] | None = None, *, service: Service | None = Non
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as misuse:
-        return _told(misuse, as_json=as_json)
+        return _report_misuse(misuse, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         say("Stopped; nothing was changed.", err=True)
         return 130
@@ -186,7 +186,7 @@ def _failed(error: GraphError, *, as_json: bool) -> int:
         return exit_code(error)
 
 
-def _told(misuse: click.ClickException, *, as_json: bool) -> int:
+def _report_misuse(misuse: click.ClickException, *, as_json: bool) -> int:
     """Misuse of the command line: with the usage for people, as an error like every other one for programs."""
     if as_json and isinstance(misuse, click.UsageError):
         hint = "See `omnigraph --help`." if misuse.ctx is None else f"See `{misuse.ctx.command_path} --help`."

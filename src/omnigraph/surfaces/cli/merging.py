@@ -16,7 +16,7 @@ import click
 from omnigraph.errors import GraphError, MergeConflict, UsageError
 from omnigraph.model.printable import printable
 from omnigraph.surfaces.cli.change_text import change_lines, conflict_lines, painted, stats_text
-from omnigraph.surfaces.cli.consent import interruptible
+from omnigraph.surfaces.cli.confirmation import interruptible
 from omnigraph.surfaces.cli.output import say
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Attempt = Callable[[Any, bool], "Merge"]
 def settled(
     graph: Connection, branch: str, attempt: Attempt, chosen: Any, *, dry_run: bool, interactive: bool, as_json: bool
 ) -> Merge:
-    """The outcome of a merge or revert, conflicts settled the way that was asked for."""
+    """The outcome of a merge or revert, conflicts settled as requested."""
     if interactive and (dry_run or as_json):
         raise click.UsageError(f"--interactive asks somebody; {'--dry-run' if dry_run else '--json'} does not go with it")
     from omnigraph.surfaces.progress import working
@@ -89,7 +89,7 @@ def tell_conflicts(conflicts: tuple[Conflict, ...]) -> None:
 
 
 def ask(attempt: Attempt, chosen: Any) -> Any:
-    """Choices for every conflict, asked one by one."""
+    """Choices for every conflict, one prompt each."""
     if isinstance(chosen, str):
         raise UsageError(f"--resolve {chosen} settles everything; there is nothing to ask", hint="Leave one of the two out.")
     choices: dict[str, Any] = dict(chosen or {})

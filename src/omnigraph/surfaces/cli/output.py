@@ -24,11 +24,11 @@ _OURS: Final = f"\x1b{os.urandom(8).hex()}"
 def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     """Every word of a command goes out here: on a terminal nothing is left in it that it would obey, elsewhere it is as it is."""
     stream = sys.stderr if err else sys.stdout
-    told = str(text)
+    reported = str(text)
     if stream.isatty():
-        told = "\x1b".join(printable(part) for part in told.split(_OURS))
+        reported = "\x1b".join(printable(part) for part in reported.split(_OURS))
     with _sent("standard error" if err else "standard output"):
-        click.echo(told, err=err, nl=nl, color=True)
+        click.echo(reported, err=err, nl=nl, color=True)
 
 
 @contextmanager
@@ -78,7 +78,7 @@ class _Sent:
 
 
 def data_sink() -> _Shown | _Sent:
-    """Where data goes that was asked for on stdout: exactly as it is, unless that is a terminal."""
+    """Where data on stdout goes: exactly as it is, unless that is a terminal."""
     return _Shown() if sys.stdout.isatty() else _Sent()
 
 
@@ -127,7 +127,7 @@ def _counted(error: LanguageError) -> str:
 
 
 def fail(error: GraphError, *, as_json: bool) -> int:
-    """Tell an error and give the exit code that goes with it."""
+    """Report an error and return its exit code."""
     if as_json:
         try:
             print_json(_as_data(error))

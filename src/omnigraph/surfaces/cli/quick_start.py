@@ -88,7 +88,7 @@ def skip_parts() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """Leave at once: what was to be written has been written. Those who asked to be told of the end are told."""
+    """Leave at once: what was to be written has been written. Exit handlers are run."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:

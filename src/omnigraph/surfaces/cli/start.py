@@ -2,7 +2,7 @@
 
 While modules are imported there is nothing to take back and nobody to tell, so an interrupt ends the process at once. From then
 on it is a `KeyboardInterrupt`, which the entry point and the commands answer; at the very end, when the exit code is settled, it
-comes too late. A shell that starts the command with interrupts ignored (`nohup`, a job in the background) gets what it asked for.
+comes too late. A shell that starts the command with interrupts ignored (`nohup`, a job in the background) is obeyed.
 
 This module imports nothing that takes time.
 """

@@ -295,11 +295,11 @@ def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
 def _final(wanted: lg.Aggregated, state: list[Array | Vec]) -> Vec:
     match wanted.function, state:
         case Fn.COUNT, [np.ndarray() as rows]:
-            return Vec(pa.int64(), counts.told(rows))
+            return Vec(pa.int64(), counts.countable(rows))
         case Fn.SUM | Fn.AVG, [np.ndarray() as first, np.ndarray() as second, np.ndarray() as rows]:
             there = None if (rows > 0).all() else rows > 0
             if wanted.function is Fn.AVG:
-                return Vec(pa.float64(), means(first, second, counts.told(rows)), there)
+                return Vec(pa.float64(), means(first, second, counts.countable(rows)), there)
             if first.dtype.kind == "f":
                 return Vec(pa.float64(), scaled_back(first, second), there)
             return Vec(arrow_type(wanted.type), whole_sums(wanted, first, second), there)

@@ -3,7 +3,7 @@
 A weight is a number of walks, and numbers of walks grow fast: twenty-two hops on a graph of degree eight are beyond 64 bits.
 Counts are 64-bit integers from 0 on; `MOST` stands for itself and for everything beyond. Sums and products that would go beyond
 it are `MOST`, whatever else is added, so a node that nobody asks about may have more walks than fit. Whoever gives a count to the
-user calls `told`, which refuses that one.
+user calls `countable`, which refuses that one.
 
 Whether anything could wrap is seen from the largest count, before; where it could, sums are made of halves of 32 bits.
 """
@@ -18,7 +18,7 @@ from omnigraph.engine.arrays.column import Array
 from omnigraph.errors import QueryError
 
 MOST = (1 << 63) - 1
-"""This many, or more than can be told."""
+"""This many, or more than can be counted."""
 
 _HALF = 32
 _LOW = (1 << _HALF) - 1
@@ -94,7 +94,7 @@ def total(counts: Array) -> int:
     return sum(counts.tolist())
 
 
-def told(counts: Array) -> Array:
+def countable(counts: Array) -> Array:
     """Counts as a result has them."""
     if len(counts) and int(counts.max()) == MOST:
         raise QueryError(

@@ -1,7 +1,7 @@
 """Sums by group: of integers without rounding, of floats without overflow on the way.
 
 A sum on the way is kept as two numbers, `high` · 2³² + `low`, so that what adds up beyond 64 bits and comes back is right, and
-what stays beyond is told of. I64 and U64 sum up to their own type. I32 and U32 sum up to F64, which holds such sums exactly;
+what stays beyond is an error. I64 and U64 sum up to their own type. I32 and U32 sum up to F64, which holds such sums exactly;
 one that it could not hold is an error as well.
 
 A sum of floats is kept beside itself times 2⁻⁶⁴, which does not overflow: a sum that left the range of F64 on the way and came

@@ -3,7 +3,7 @@
     staged rows ──questions──▶ suspects ──▶ rows that have them ──▶ duplicates, set rules ──▶ violations
 
 What is held in memory follows what may be wrong, not what is loaded. Rows are looked at where they were staged: in data files,
-through a version of the table that nobody else sees. The rules are those of `engine.write`; because they are asked about some of
+through a version of the table that nobody else sees. The rules are those of `engine.write`; because they are checked for some of
 the rows, what they say about values that are *not* suspect is disregarded: the rest of the rows would have to be there for it.
 """
 
@@ -113,7 +113,7 @@ class Narrowed:
 
 
 def questions_of(staged: dict[str, Staged], work: Work, view: View) -> list[Question]:
-    """Everything that must be asked about rows before they may be committed."""
+    """Everything that must be checked about rows before they may be committed."""
     found: list[Question] = []
     for name, rows in staged.items():
         if not rows.fresh:

@@ -3,7 +3,7 @@
 A rule such as "both ends of an edge exist" is decided by values that meet: ends with ids, ids with ids, unique values with unique
 values. A question brings the values of new rows (`new`) and of committed ones (`old`) together and gives *suspects*: every value
 of which something may be wrong. It may give too many (a value that one entity lets go while another takes it), never too few. The
-rules themselves are then asked about rows with suspect values only (`narrowed`), by the same evaluator as ever. Clean data has no
+rules themselves are then checked for rows with suspect values only (`narrowed`), by the same evaluator as ever. Clean data has no
 suspects, and then nothing more is read.
 
     question    suspects                                              for the rule
@@ -96,7 +96,7 @@ class Values:
 
 @frozen(slots=False)
 class Question:
-    """What is asked about a type."""
+    """One check of a type."""
 
     form: Form
     type: str

@@ -234,8 +234,8 @@ def _tasks(cut: Cut, types: Types) -> Iterator[Task]:
                 for chunk in line_blocks(mine if cut.start else Text(mine), input_.name):
                     yield lambda chunk=chunk: parse_block(chunk, types)  # type: ignore[misc]
     except UNREADABLE as error:
-        told = unreadable(input_, error)
-        yield lambda: Parsed(violations=told)
+        reported = unreadable(input_, error)
+        yield lambda: Parsed(violations=reported)
 
 
 class _Taking:

@@ -1,6 +1,6 @@
 """What is kept of all rows of a type while they are streamed to data files: ids, ends, unique values, and where each was read.
 
-From that the rules about sets of rows can be asked, and duplicates of one input told apart: two nodes with the same key are a
+From that the rules about sets of rows can be checked, and duplicates within one input found: two nodes with the same key are a
 mistake in every mode; an id that was given twice is one when entities must be new, and in a merge the later row wins.
 """
 

@@ -143,7 +143,7 @@ def text_column(column: pa.Array) -> pa.Array:
 
 
 def _floats(scalar: Scalar, column: pa.Array, *, lossy: bool) -> pa.Array:
-    """Exactly, unless rounding is asked for; from decimals the nearest, if they are not whole and large."""
+    """Exactly, unless rounding is requested; from decimals the nearest, if they are not whole and large."""
     given = column.type
     single = scalar is Scalar.F32
     if pa.types.is_floating(given):

@@ -24,7 +24,7 @@ _SPACE = " \t\n\r"
 
 
 class BrokenStream(Exception):
-    """What follows cannot be told apart into records any more."""
+    """What follows cannot be split into records any more."""
 
     def __init__(self, record: int, message: str) -> None:
         super().__init__(message)

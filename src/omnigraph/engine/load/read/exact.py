@@ -1,4 +1,4 @@
-"""Records one by one: every rule of the strict dialect, and every way to break one, told apart.
+"""Records one by one: every rule of the strict dialect, and every way to break one, distinguished.
 
     {"type": "Person", "data": {"name": "Ada", "age": 36}}                     a node
     {"edge": "Knows", "from": "Ada", "to": "Bob", "data": {"since": 2020}}     an edge

@@ -42,7 +42,7 @@ _TEXT_BLOCK: Final = 1 << 16
 
 
 def batches_of(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
-    """The rows of a file. Rows of CSV with too few or too many cells are told of and left out."""
+    """The rows of a file. Rows of CSV with too few or too many cells are reported and left out."""
     match input_.format:
         case Format.PARQUET:
             yield from parquet_batches(input_)
@@ -111,11 +111,11 @@ def _explained(input_: Input, expected: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         with input_.opened() as stream:
-            told = mismatch(peeked(stream), expected)
-        stream_of_arrow = expected == "an Arrow file" and told is not None and "a stream of Arrow" in told
-        if told is None or stream_of_arrow or isinstance(error, Unfit):
+            reported = mismatch(peeked(stream), expected)
+        stream_of_arrow = expected == "an Arrow file" and reported is not None and "a stream of Arrow" in reported
+        if reported is None or stream_of_arrow or isinstance(error, Unfit):
             raise
-        raise Unfit(told) from error
+        raise Unfit(reported) from error
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
@@ -126,7 +126,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator[pa.RecordBatch]:
-    """The rows of a CSV file, all cells as text. Rows with too few or too many cells are told of and left out."""
+    """The rows of a CSV file, all cells as text. Rows with too few or too many cells are reported and left out."""
 
     def bad(row: object) -> str:
         on_bad_row(row)
@@ -168,7 +168,7 @@ def csv_batches(input_: Input, on_bad_row: Callable[[object], None]) -> Iterator
 
 @contextmanager
 def _well_quoted(input_: Input, source: IO[bytes]) -> Iterator[Watched]:
-    """A stream for Arrow's reader. When it was read, or failed to be, misplaced quotes are told of rather than anything else."""
+    """A stream for Arrow's reader. When it was read, or failed to be, misplaced quotes are reported rather than anything else."""
     quotes = Quotes(input_.separator)
     watched = Watched(source, quotes)
     try:
@@ -326,8 +326,8 @@ def csv_report(input_: Input, violations: list[Violation]) -> list[Violation]:
                 type_ = "" if input_.type is None else input_.type.name
                 broken.append(Violation(CELL_COUNT, type_, message, file=input_.name, line=begins))
     others = [v for v in violations if v.file != input_.name]
-    told = [v if is_of_file(v) else replace(v, line=lines.get(v.line or 0)) for v in mine if v.rule != CELL_COUNT]
-    return [*(_placed(v, input_.name, lines) for v in (*others, *told)), *broken]
+    reported = [v if is_of_file(v) else replace(v, line=lines.get(v.line or 0)) for v in mine if v.rule != CELL_COUNT]
+    return [*(_placed(v, input_.name, lines) for v in (*others, *reported)), *broken]
 
 
 def _placed(violation: Violation, file: str | None, lines: dict[int, int]) -> Violation:

@@ -45,8 +45,8 @@ def typed_rows(
     singly = reader.parsed()
     rows = tuple(parts) + singly.rows
     checked = [v for part in rows for v in check_rows(part, types)]
-    told = {("required", name) for name in missing} | {("unknown_property", name) for name in batch.schema.names}
-    found = [v for v in (*singly.violations, *checked) if (v.rule, v.property) not in told]  # once, of the column
+    reported = {("required", name) for name in missing} | {("unknown_property", name) for name in batch.schema.names}
+    found = [v for v in (*singly.violations, *checked) if (v.rule, v.property) not in reported]  # once, of the column
     return Parsed(rows, (*wrong, *found), singly.doubtful, singly.broken, lines=batch.num_rows)
 
 

@@ -6,7 +6,7 @@
 A cell that begins with a quote ends with one, and a quote within is written twice. A quote within a cell that begins with
 something else is a character like any other.
 
-Most blocks of bytes are told to be right at a glance: quotes open and close in turn, each next to a separator, a line's end or
+Most blocks of bytes are seen to be right at a glance: quotes open and close in turn, each next to a separator, a line's end or
 another quote. The others are gone through cell by cell.
 """
 

@@ -5,7 +5,7 @@
     a line or record                         itself; a line that is no JSON, as text
 
 Cells of CSV that fit their property become its values; others stay text. Numbers keep their digits (`digits`), whatever a float
-would make of them, and what JSON cannot hold (bytes, numbers that are none, lists within themselves) is told in text.
+would make of them, and what JSON cannot hold (bytes, numbers that are none, lists within themselves) is described in text.
 
 What cannot be read a second time (frames, streams) is kept when it is found to be wrong; rows that only turn out to be wrong
 among others are read back from the files they were written to.

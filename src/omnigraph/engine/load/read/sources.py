@@ -114,7 +114,7 @@ class Input:
 
 @frozen(slots=False)
 class Found:
-    """Everything there is to read, in order, and what was passed over because somebody asked for that."""
+    """Everything there is to read, in order, and what was skipped on request."""
 
     inputs: list[Input]
     skipped: tuple[str, ...] = ()
@@ -167,13 +167,13 @@ class _Files:
 
     def found(self) -> Found:
         if self._skipped and not self._skip_unknown:
-            told = [f"  {path} {why}" for path, why in list(self._skipped.items())[:_SHOWN]]
-            more = len(self._skipped) - len(told)
+            reported = [f"  {path} {why}" for path, why in list(self._skipped.items())[:_SHOWN]]
+            more = len(self._skipped) - len(reported)
             head = f"{counted(len(self._skipped), 'file')} cannot be loaded"
             untyped = next((_whose(path) for path, why in self._skipped.items() if why.startswith(_UNTYPED)), None)
             typed = () if untyped is None else (" ", untyped)
             raise UsageError(
-                "\n".join([head, *told, *([f"  … and {more} more"] if more else [])]),
+                "\n".join([head, *reported, *([f"  … and {more} more"] if more else [])]),
                 hint=Hint("Move them elsewhere, or skip them: ", Option("skip_unknown", True), ".", *typed),
             )
         self._naming.require_used()

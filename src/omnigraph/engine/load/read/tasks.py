@@ -66,7 +66,7 @@ def unreadable(input_: Input, error: Exception) -> tuple[Violation, ...]:
     if isinstance(error, Misquoted):
         return tuple(Violation(QUOTING, name, str(place), file=input_.name, line=line) for line, place in error.places)
     if isinstance(error, NotUtf8):
-        return tuple(Violation(ENCODING, name, told, file=input_.name, line=line) for line, told in error.places)
+        return tuple(Violation(ENCODING, name, reported, file=input_.name, line=line) for line, reported in error.places)
     text = f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     return (Violation(UNREADABLE_FILE, name, text if input_.name else f"rows of {name} {text}", file=input_.name),)
 
@@ -95,10 +95,10 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
             yield from column_tasks(input_, types, batches_of(input_, bad.append), text=input_.format in CELLS)
             if bad:
                 assert input_.type is not None
-                told = Violation(
+                reported = Violation(
                     CELL_COUNT, input_.type.name, f"{counted(len(bad), 'row')} with another number of cells", file=input_.name
                 )
-                yield partial(Parsed, violations=(told,))
+                yield partial(Parsed, violations=(reported,))
         case Format.DISTRIBUTED:
             raise UsageError(
                 "the rows of a Spark data frame are on a cluster",

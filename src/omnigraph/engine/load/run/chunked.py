@@ -22,7 +22,7 @@ from omnigraph.engine.load.read.chunks import Chunk, Cut, Placed, Work, deltas_o
 from omnigraph.engine.load.read.collected import Mode
 from omnigraph.engine.load.read.types import label
 from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, require_entities, validate, without_repeats
-from omnigraph.engine.load.run.progress import Stage, Told
+from omnigraph.engine.load.run.progress import ProgressReporter, Stage
 from omnigraph.engine.load.run.quarantine import Sieve, require_few
 from omnigraph.engine.load.run.quarantine_files import Aside, give_names
 from omnigraph.engine.load.run.request import Dialect, Request
@@ -48,7 +48,9 @@ MARKED_ABOVE: Final = 50_000
 class Reader(Protocol):
     """Somebody who reads a load in chunks."""
 
-    def __call__(self, work: Work, request: Request, told: Told, lease: Held, /) -> tuple[Sequence[Cut], Sequence[Chunk]]:
+    def __call__(
+        self, work: Work, request: Request, reporter: ProgressReporter, lease: Held, /
+    ) -> tuple[Sequence[Cut], Sequence[Chunk]]:
         """Every part of the inputs, in their order, and what came of each."""
         ...
 
@@ -65,7 +67,7 @@ class Checks(Protocol):
     """Somebody who puts chunks together and asks the rules about sets of rows."""
 
     def __call__(self, work: Work, view: View, request: Request, parts: Sequence[Placed], reading: Reading, /) -> Checked:
-        """The change, and how the set rules are asked: now, and again if the branch moves. Repeated ids are settled."""
+        """The change, and how the set rules are checked: now, and again if the branch moves. Repeated ids are settled."""
         ...
 
 
@@ -122,27 +124,29 @@ def run_chunked(
     workspace.store.require_writable()
     require_columns(request.inputs)
     sizes = [i.size for i in request.inputs]
-    told = Told(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
+    reporter = ProgressReporter(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
     with workspace.store.in_flight() if lease is None else nullcontext(lease) as held:
         work = Work.of(workspace.store.place, view, request.external, lossy=request.lossy, keeps=request.quarantine is not None)
-        told.tell(Stage.READ, 0, 0, 0, now=True)
-        parts = placed(*read(work, request, told, held))
+        reporter.report(Stage.READ, 0, 0, 0, now=True)
+        parts = placed(*read(work, request, reporter, held))
         sum((p.chunk.external for p in parts), Use()).require()
         reading = _together(parts)
         if len(reading.violations) > MAX_VIOLATIONS:
             refuse_all(reading.violations[:MAX_VIOLATIONS], request.inputs)
-        reading.tell(told, Stage.CHECK)
+        reading.report(reporter, Stage.CHECK)
         if request.quarantine is not None:
-            return _quarantined(workspace, view, request, Sieve(work, view, request, parts), reading, told)
+            return _quarantined(workspace, view, request, Sieve(work, view, request, parts), reading, reporter)
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
         changes = checked.changes
         if mark is not None and request.mode is Mode.MERGE:
             changes = ChangeSet(_marked(delta, work, mark) for delta in changes)
-        return publish(workspace, view, request, changes, reading, told, checked.set_rules)
+        return publish(workspace, view, request, changes, reading, reporter, checked.set_rules)
 
 
-def _quarantined(workspace: Workspace, view: View, request: Request, sieve: Sieve, reading: Reading, told: Told) -> LoadResult:
+def _quarantined(
+    workspace: Workspace, view: View, request: Request, sieve: Sieve, reading: Reading, reporter: ProgressReporter
+) -> LoadResult:
     """Load what is right, and write down what is wrong: aside before the commit, under its name after it."""
     assert request.quarantine is not None
     changes = sieve.sift(reading.violations)
@@ -153,11 +157,11 @@ def _quarantined(workspace: Workspace, view: View, request: Request, sieve: Siev
     if not request.creates_branch:
         give_names(file.folder, workspace.store, request.branch)
     if not left_out:
-        return publish(workspace, view, request, changes, reading, told)
+        return publish(workspace, view, request, changes, reading, reporter)
     file.write(found.to_line() for found in left_out)
-    request = replace(request, mark=request.mark or file.mark)
+    request = replace(request, idempotency_key=request.idempotency_key or file.idempotency_key)
     try:
-        result = publish(workspace, view, request, changes, reading, told)
+        result = publish(workspace, view, request, changes, reading, reporter)
     except ConflictError:  # nothing was committed, for sure
         file.forget()
         raise

@@ -9,7 +9,7 @@ from omnigraph.engine.load.read.collected import Mode, duplicates, kept
 from omnigraph.engine.load.read.files import csv_report, is_of_file
 from omnigraph.engine.load.read.sources import CELLS, Input
 from omnigraph.engine.load.read.types import Types, label
-from omnigraph.engine.load.run.progress import Stage, Told
+from omnigraph.engine.load.run.progress import ProgressReporter, Stage
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.snapshot.view import View, Workspace
@@ -38,7 +38,7 @@ class Reading:
     _of_all: set[tuple[str | None, int | None, str]] = field(default_factory=set)
 
     def add(self, violations: Iterable[Violation]) -> None:
-        """More violations. What is wrong with a column or a file is told by everybody who reads a part of it, and kept once."""
+        """More violations. What is wrong with a column or a file is reported by every reader of a part of it, and kept once."""
         for violation in violations:
             if is_of_file(violation):
                 said = (violation.file, violation.line, violation.message)
@@ -52,9 +52,9 @@ class Reading:
         """Whether a column or a file is wrong: then no row of it was read, and rules about sets of rows have nothing to say."""
         return bool(self._of_all)
 
-    def tell(self, told: Told, stage: Stage) -> None:
+    def report(self, reporter: ProgressReporter, stage: Stage) -> None:
         """Say where the load is."""
-        told.tell(stage, self.rows, self.bytes, len(self.violations), now=stage is not Stage.READ)
+        reporter.report(stage, self.rows, self.bytes, len(self.violations), now=stage is not Stage.READ)
 
     def is_excused(self, violation: Violation, view: View) -> bool:
         """Whether a violation only follows from rows that were left out because of another one."""
@@ -97,8 +97,8 @@ def require_entities(changes: ChangeSet, view: View, request: Request) -> None:
     there = {d.type.name: view.snapshot.tables[d.key].rows for d in changes if not d.rows.num_rows}
     gone = {name: count for name, count in there.items() if count}
     if gone:
-        told = ", ".join(f"{name} without entities (it has {count:,})" for name, count in gone.items())
-        raise WouldEmpty(f"this overwrite would leave {told}", types=gone)
+        reported = ", ".join(f"{name} without entities (it has {count:,})" for name, count in gone.items())
+        raise WouldEmpty(f"this overwrite would leave {reported}", types=gone)
 
 
 def refuse_all(violations: list[Violation], inputs: Sequence[Input]) -> None:
@@ -123,21 +123,23 @@ def publish(
     request: Request,
     changes: ChangeSet,
     reading: Reading,
-    told: Told,
+    reporter: ProgressReporter,
     set_rules: SetRules = set_violations,
 ) -> LoadResult:
     """Make a validated change a commit, on a branch that is made first if that was asked for.
 
-    If every row is there already there is no commit, unless this load has a mark that is to be found again. (An input without
-    rows is a commit: somebody loaded it, and it was empty.)
+    If every row is there already there is no commit, unless this load has an idempotency key, which is looked up later. (An input
+    without rows is a commit: somebody loaded it, and it was empty.)
     """
-    reading.tell(told, Stage.PUBLISH)
-    idle = request.mark is None and not changes.is_empty and says_nothing_new(changes, view)
+    reading.report(reporter, Stage.PUBLISH)
+    idle = request.idempotency_key is None and not changes.is_empty and says_nothing_new(changes, view)
     if request.creates_branch:
         workspace.store.create_branch(request.branch, at=view.snapshot.layout, actor=request.actor)
-    intent = Intent("load", request.actor, request.message, even_if_empty=True, checked=True, mark=request.mark)
+    intent = Intent(
+        "load", request.actor, request.message, even_if_empty=True, checked=True, idempotency_key=request.idempotency_key
+    )
     made = None if idle else commit(workspace, view, request.branch, changes, intent, set_rules)
-    reading.tell(told, Stage.DONE)
+    reading.report(reporter, Stage.DONE)
     return LoadResult(
         request.branch,
         request.from_,
@@ -147,7 +149,7 @@ def publish(
         {d.type.name: _count(d) for d in changes if d.type.is_edge},
         made or _newest(workspace.store, request.branch),
         request.actor,
-        told.seconds,
+        reporter.seconds,
         skipped=request.skipped,
         changed=made is not None,
     )

@@ -1,4 +1,4 @@
-"""How far a load is: what a runner tells, and whom."""
+"""Progress of a load: what a runner reports, and how often."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-"""Told how far a load is."""
+"""Called with the progress of a load."""
 
 
-class Told:
-    """Tells how far a load is, not too often."""
+class ProgressReporter:
+    """Reports the progress of a load, not too often."""
 
     def __init__(self, report: Report | None, total_bytes: int | None, every: float = 0.1) -> None:
         self._report = report
@@ -76,7 +76,7 @@ class Told:
         """Since the beginning."""
         return time.monotonic() - self._begun
 
-    def tell(self, stage: Stage, rows: int, bytes_: int, violations: int, *, now: bool = False) -> None:
+    def report(self, stage: Stage, rows: int, bytes_: int, violations: int, *, now: bool = False) -> None:
         """Where the load is."""
         if self._report is None or (not now and self.seconds - self._last < self._every):
             return

@@ -36,7 +36,7 @@ from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.validate import set_violations
-from omnigraph.engine.write.violations import Violation, refuse, told
+from omnigraph.engine.write.violations import Violation, refuse, summary
 from omnigraph.errors import ValidationError
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.tables.rows import chosen_of_written, written_without
@@ -70,7 +70,7 @@ def require_few(left_out: Sequence[LeftOut], good: int, request: Request) -> Non
     head = f"{bad:,} of {good + bad:,} records are wrong"
     if good:
         head += f", and at most {request.max_bad} may be"
-    raise ValidationError(f"{head}\n{told(violations)}", violations=violations)
+    raise ValidationError(f"{head}\n{summary(violations)}", violations=violations)
 
 
 class Sieve:

@@ -4,7 +4,7 @@
 
 A load never touches what another one wrote. The file is written aside first (`.….jsonl.pending`), synced, and gets its name when
 the load is committed: a file that is there tells of a load that took place. Should the process die between the two, the commit
-carries the name of the file as its mark, and the next load that writes to the folder gives the file its name.
+carries the name of the file as its idempotency key, and the next load that writes to the folder gives the file its name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _ENDING: Final = ".jsonl"
 _PENDING: Final = f"{_ENDING}.pending"
-_MARK: Final = "quarantine/"
+_KEY_PREFIX: Final = "quarantine/"
 
 
 def require_beside(path: str, found: Found) -> None:
@@ -63,9 +63,9 @@ class Aside:
         return self.folder.child(f"{self.run}{_ENDING}")
 
     @property
-    def mark(self) -> str:
+    def idempotency_key(self) -> str:
         """What the commit of the load carries."""
-        return f"{_MARK}{self.run}"
+        return f"{_KEY_PREFIX}{self.run}"
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Write it aside, where nobody takes it for what it is."""
@@ -111,6 +111,6 @@ def give_names(folder: Place, store: GraphStore, branch: str) -> None:
             name = found.path.rpartition("/")[2]
             if name.startswith(".") and name.endswith(_PENDING):
                 left = Aside(folder, name.removeprefix(".").removesuffix(_PENDING))
-                commit = store.marked(branch, left.mark)
-                if commit is not None and commit.mark == left.mark:
+                commit = store.commit_with_key(branch, left.idempotency_key)
+                if commit is not None and commit.idempotency_key == left.idempotency_key:
                     left.give_name()

@@ -1,4 +1,4 @@
-"""What is asked for, checked: which branch, which mode, which dialect, which runner."""
+"""What is requested, checked: which branch, which mode, which dialect, which runner."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Request:
     workers: int = field(default_factory=lambda: min(_MOST_WORKERS, len(os.sched_getaffinity(0))))
     quarantine: str | None = None
     """Where to write down what is wrong; the rest is loaded. None: nothing is loaded when something is wrong."""
-    mark: str | None = None
+    idempotency_key: str | None = None
     """What tells this load from all others, if it may be repeated: the commit carries it, and no second one does."""
     external: External = field(default_factory=External)
     """What is done with URIs that are given for Blobs."""
@@ -111,12 +111,12 @@ class Request:
     allow_empty: bool = False
     """Whether an overwrite may leave a type without entities that has some."""
     skipped: tuple[str, ...] = ()
-    """Files that are left out because somebody asked for that."""
+    """Files that are skipped on request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """How something is to be loaded, as it was asked for: `Graph.load` says what each means."""
+    """How something is to be loaded, as requested: `Graph.load` says what each means."""
 
     mode: str = Mode.MERGE.value
     branch: str = MAIN
@@ -180,7 +180,7 @@ def request_of(
 
 
 def chosen_engine(engine: str, request: Request) -> Engine:
-    """Who runs a load: whoever is asked to, or who is done first."""
+    """Who runs a load: the engine that is named, or the one that is faster."""
     asked_for = _choice(Engine, "engine", engine)
     distributed = any(i.format is Format.DISTRIBUTED for i in request.inputs)
     if asked_for is Engine.LOCAL and distributed:

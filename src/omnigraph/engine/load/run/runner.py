@@ -31,7 +31,7 @@ from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
 from omnigraph.engine.load.read.writers import Writer
 from omnigraph.engine.load.run.chunked import run_chunked
 from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, validate, without_repeats
-from omnigraph.engine.load.run.progress import Stage, Told
+from omnigraph.engine.load.run.progress import ProgressReporter, Stage
 from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.load.run.runners import Runner, runner_of
@@ -63,16 +63,16 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
         small = all(i.is_small for i in request.inputs)
         if not small:
             stack.enter_context(workspace.store.in_flight())
-        told = Told(request.report, total)
-        loading = _Loading(workspace, view, request, told)
+        reporter = ProgressReporter(request.report, total)
+        loading = _Loading(workspace, view, request, reporter)
         stack.callback(loading.abandon)
         loading.read()
         changes = ChangeSet(loading.deltas())
         validate(loading.reading, changes, view, request, set_violations)
-        return publish(workspace, view, request, changes, loading.reading, told)
+        return publish(workspace, view, request, changes, loading.reading, reporter)
 
 
-def _in_chunks(work: Work, request: Request, told: Told, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
+def _in_chunks(work: Work, request: Request, reporter: ProgressReporter, lease: Held) -> tuple[Sequence[Cut], Sequence[Chunk]]:
     """Rows that may have to be taken apart again are read as by any other runner, in threads of this process."""
     cuts = cuts_of(request.inputs, request.workers)
     chunks, rows, bytes_ = list[Chunk](), 0, 0
@@ -80,7 +80,7 @@ def _in_chunks(work: Work, request: Request, told: Told, lease: Held) -> tuple[S
         for chunk in pool.map(partial(read_chunk, work), cuts):
             chunks.append(chunk)
             rows, bytes_ = rows + chunk.rows, bytes_ + chunk.bytes
-            told.tell(Stage.READ, rows, bytes_, 0)
+            reporter.report(Stage.READ, rows, bytes_, 0)
     return cuts, chunks
 
 
@@ -99,8 +99,8 @@ def in_order(tasks: Iterable[Task], workers: int) -> Iterator[Parsed]:
 class _Loading:
     """One load under way."""
 
-    def __init__(self, workspace: Workspace, view: View, request: Request, told: Told) -> None:
-        self._workspace, self._view, self._request, self._told = workspace, view, request, told
+    def __init__(self, workspace: Workspace, view: View, request: Request, reporter: ProgressReporter) -> None:
+        self._workspace, self._view, self._request, self._reporter = workspace, view, request, reporter
         self.reading = Reading()
         self._types = Types(view.catalog, request.external, request.lossy)
         self._settling = Settling(request.external)
@@ -120,7 +120,7 @@ class _Loading:
 
     def read(self) -> None:
         """Parse everything; rows go to data files as long as nothing is wrong."""
-        self.reading.tell(self._told, Stage.READ)
+        self.reading.report(self._reporter, Stage.READ)
         before = 0
         for input_ in self._request.inputs:
             if input_.type is not None:
@@ -128,7 +128,7 @@ class _Loading:
             for parsed in in_order(tasks_of(input_, self._types, lenient=self._lenient), self._request.workers):
                 self._take(parsed)
                 self.reading.bytes = before + parsed.bytes
-                self.reading.tell(self._told, Stage.READ)
+                self.reading.report(self._reporter, Stage.READ)
                 if len(self.reading.violations) > MAX_VIOLATIONS:
                     refuse_all(self.reading.violations[:MAX_VIOLATIONS], self._request.inputs)
             before += input_.size or 0
@@ -188,7 +188,7 @@ class _Loading:
 
     def deltas(self) -> list[Delta]:
         """The change of each type, with its rows in data files unless something was wrong."""
-        self.reading.tell(self._told, Stage.CHECK)
+        self.reading.report(self._reporter, Stage.CHECK)
         found = []
         for name, collected in self._collected.items():
             writer = self._writers.pop(name, None)

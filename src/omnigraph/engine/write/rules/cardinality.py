@@ -1,7 +1,7 @@
 """How many edges of a type a source may have: `@card(min..max)`, for every source whose edges change.
 
 Counted after the change: what is committed, less edges that go or move, plus those that come. A source that is itself removed is
-not counted. A node that never had an edge of the type is not asked for its minimum.
+not counted. A node that never had an edge of the type is not held to its minimum.
 """
 
 from __future__ import annotations

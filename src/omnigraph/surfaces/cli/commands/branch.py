@@ -10,7 +10,7 @@ from omnigraph.service.operations.delete_branch import DeleteBranch
 from omnigraph.service.operations.list_branches import ListBranches
 from omnigraph.service.operations.merge import Merge
 from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_options
-from omnigraph.surfaces.cli.consent import confirm, echo_write, one_step
+from omnigraph.surfaces.cli.confirmation import confirm, echo_write, one_step
 from omnigraph.surfaces.cli.merging import settled, tell
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to, uri_option

@@ -76,8 +76,8 @@ def poll(
                 break
             since = page.next
     if as_json:
-        told = {"blocks": [block.to_dict() for block in blocks], "cursor": page.cursor, "caught_up": page.caught_up}
-        print_json(told)
+        reported = {"blocks": [block.to_dict() for block in blocks], "cursor": page.cursor, "caught_up": page.caught_up}
+        print_json(reported)
         return
     for block in blocks:
         for line in (*cause_lines(block.cause), *schema_lines(block.schema), *change_lines(block.changes), ""):
@@ -124,7 +124,7 @@ def _write(found: CapturedBaseline, out: Path) -> None:
         raise UsageError(f"the folder {out.parent} does not exist")
     with _alone(out):
         with output_file(out, durable=True) as file:
-            for _, lines in found.portions():
+            for _, lines in found.chunks():
                 file.write(lines)
             written = os.fstat(file.fileno()).st_ino
         if out.stat().st_ino != written:

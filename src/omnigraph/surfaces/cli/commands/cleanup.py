@@ -13,8 +13,8 @@ from omnigraph.model.times import duration
 from omnigraph.service.operations.cleanup import Cleanup
 from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import confirm as ask_for_consent
-from omnigraph.surfaces.cli.consent import echo_write
+from omnigraph.surfaces.cli.confirmation import confirm as ask_for_consent
+from omnigraph.surfaces.cli.confirmation import echo_write
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
 
@@ -42,7 +42,7 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
         echo_write("cleanup", where)
     from omnigraph.surfaces.progress import working
 
-    with connect_to(where, read_only=not confirmed) as graph, working("looking for what nobody needs"):
+    with connect_to(where, read_only=not confirmed) as graph, working("finding what is no longer needed"):
         names = {t.path: t.type_key for t in graph.run(Snapshot(graph.ref)).types}
         report = graph.run(Cleanup(graph.ref, keep or 1, age, not confirmed))
     datasets: list[dict[str, Any]] = [

@@ -104,8 +104,8 @@ class _Pages:
 
     def begin(self, cause: object) -> None:
         if self._json:
-            told = json.dumps(cause, indent=2, ensure_ascii=False).replace("\n", "\n  ")
-            say(f'{{\n  "cause": {told},\n  "changes": [', nl=False)
+            reported = json.dumps(cause, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+            say(f'{{\n  "cause": {reported},\n  "changes": [', nl=False)
         else:
             assert isinstance(cause, list)
             say("\n".join(cause))
@@ -113,8 +113,8 @@ class _Pages:
     def add(self, items: Sequence[object]) -> None:
         for item in items:
             if self._json:
-                told = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", "\n    ")
-                say(("," if self._count else "") + f"\n    {told}", nl=False)
+                reported = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", "\n    ")
+                say(("," if self._count else "") + f"\n    {reported}", nl=False)
             else:
                 say(item)
             self._count += 1

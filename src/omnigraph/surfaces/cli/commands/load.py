@@ -10,7 +10,7 @@ from omnigraph.errors import UsageError, WouldEmpty
 from omnigraph.model.phrases import counted
 from omnigraph.service.operations.load import Load, SparkSettings
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import ask, completing_indexes, confirm, echo_write, interruptible
+from omnigraph.surfaces.cli.confirmation import ask, completing_indexes, confirm, echo_write, interruptible
 from omnigraph.surfaces.cli.files import Stdin
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
@@ -121,7 +121,7 @@ def ingest(uri: str | None, paths: tuple[str, ...], mode: str, branch: str, from
 
 
 def _engine(engine: EngineName, master: str | None, conf: tuple[str, ...]) -> EngineName | SparkSettings:
-    """Who does the work: the name of an engine, or Spark as it was asked for."""
+    """Who does the work: the name of an engine, or Spark as configured."""
     if master is None and not conf:
         return engine
     if engine == "local":

@@ -7,7 +7,7 @@ import click
 from omnigraph.model.phrases import counted
 from omnigraph.service.operations.mutate import Mutate
 from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, the_query
-from omnigraph.surfaces.cli.consent import interruptible
+from omnigraph.surfaces.cli.confirmation import interruptible
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, connect
 

@@ -11,7 +11,7 @@ from omnigraph.model.text_tables import aligned
 from omnigraph.service.operations.optimize import Optimize
 from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import echo_write, interruptible
+from omnigraph.surfaces.cli.confirmation import echo_write, interruptible
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
 
@@ -40,8 +40,8 @@ def command(uri: str | None, branch: str, as_json: bool) -> None:
     datasets = [
         {
             "type_key": keys[t.type].type_key,
-            "fragments_removed": max(t.pieces_before - t.pieces_after, 0),
-            "fragments_added": max(t.pieces_after - t.pieces_before, 0),
+            "fragments_removed": max(t.fragments_before - t.fragments_after, 0),
+            "fragments_added": max(t.fragments_after - t.fragments_before, 0),
             "committed": t.commit is not None,
             "skipped": "busy" if t.busy else None,
             "published_dataset_version": after[t.type].version,
@@ -64,4 +64,4 @@ def _outcome(done: TypeOutcome) -> str:
     if done.commit is None:
         return "no-op"
     indexes = f"  indexes: {', '.join(done.covered)}" if done.covered else ""
-    return f"frags {done.pieces_before} → {done.pieces_after} ✓{indexes}"
+    return f"frags {done.fragments_before} → {done.fragments_after} ✓{indexes}"

@@ -30,8 +30,8 @@ def list_(as_json: bool) -> None:
         return
     for item in items:
         active = " (active)" if item["active"] else ""
-        told = f"{item['scope_kind']}: {item['target']}" if item["valid"] else f"invalid: {item['error']}"
-        say(f"{item['name']}{active}  {told}")
+        reported = f"{item['scope_kind']}: {item['target']}" if item["valid"] else f"invalid: {item['error']}"
+        say(f"{item['name']}{active}  {reported}")
     if not items:
         say(f"(no profiles in {settings.path})")
 

@@ -6,7 +6,7 @@ import click
 
 from omnigraph.service.operations.revert import Revert
 from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_options
-from omnigraph.surfaces.cli.consent import echo_write
+from omnigraph.surfaces.cli.confirmation import echo_write
 from omnigraph.surfaces.cli.merging import settled, tell
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to, uri_option

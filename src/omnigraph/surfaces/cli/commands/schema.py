@@ -22,7 +22,7 @@ from omnigraph.service.operations.plan_schema import PlanSchema
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import echo_write, interruptible
+from omnigraph.surfaces.cli.confirmation import echo_write, interruptible
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to
@@ -132,8 +132,8 @@ def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool
         number = graph.run(Snapshot(graph.ref, branch)).number
     if as_json:
         data = done.to_dict()
-        told = {name: data[name] for name in ("supported", "applied", "step_count")}
-        print_json({"uri": where, **told, "graph_manifest_version": number, "steps": data["steps"], "commit": data["commit"]})
+        reported = {name: data[name] for name in ("supported", "applied", "step_count")}
+        print_json({"uri": where, **reported, "graph_manifest_version": number, "steps": data["steps"], "commit": data["commit"]})
         return
     say(f"schema apply on {where}: {'applied' if done.applied else 'nothing to do'}")
     for line in render_plan(done.plan):

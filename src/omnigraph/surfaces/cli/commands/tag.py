@@ -11,7 +11,7 @@ from omnigraph.service.operations.create_tag import CreateTag
 from omnigraph.service.operations.delete_tag import DeleteTag
 from omnigraph.service.operations.list_tags import ListTags
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.consent import echo_write, one_step
+from omnigraph.surfaces.cli.confirmation import echo_write, one_step
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to, uri_option
 

@@ -82,8 +82,8 @@ def command(
     opened = False if no_open else drawn.open(where)
     drawing = drawn.drawing
     if as_json:
-        told = {"out": str(where), "kind": drawing.kind, "nodes": len(drawing.nodes), "edges": len(drawing.edges)}
-        print_json({**told, "opened": opened})
+        reported = {"out": str(where), "kind": drawing.kind, "nodes": len(drawing.nodes), "edges": len(drawing.edges)}
+        print_json({**reported, "opened": opened})
         return
     say(f"drew {counted(len(drawing.nodes), 'node')} and {counted(len(drawing.edges), 'edge')}: {where}")
     if not opened and not no_open:

@@ -169,7 +169,7 @@ class Reached:
     """How far every node is from the nearest of some nodes."""
 
     hops: Numbers
-    """-1: cannot be reached, or only by more hops than asked for."""
+    """-1: cannot be reached, or only by more hops than requested."""
     previous: Numbers
     """The node before it on the way: of several, the least. -1 for those to start from."""
 

@@ -1,4 +1,4 @@
-"""A write under a mark happens once, however often it is repeated and whoever else writes."""
+"""A write with an idempotency key happens once, however often it is repeated and whoever else writes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.changes import Append
 
 
-def write(store: GraphStore, mark: str | None, base: str | None = None, branch: str = "main") -> Commit:
+def write(store: GraphStore, key: str | None, base: str | None = None, branch: str = "main") -> Commit:
     snapshot = store.snapshot(branch)
     table = store.tables.open(snapshot.tables[PEOPLE])
     change = PlannedChange(PEOPLE, Append(table.write(rows(**{store.ids.next(): 1}))))
-    return store.publish(branch, PublishPlan(OpClass.LOGICAL, "load", base or snapshot.commit, (change,), mark=mark))
+    return store.publish(branch, PublishPlan(OpClass.LOGICAL, "load", base or snapshot.commit, (change,), idempotency_key=key))
 
 
-def test_the_youngest_commit_with_a_mark_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_youngest_commit_with_a_key_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logical, "LONG_RUN", 3)
     store = new_graph(tmp_path)
     first = write(store, "a/0")
@@ -33,13 +33,13 @@ def test_the_youngest_commit_with_a_mark_is_found(tmp_path: Path, monkeypatch: p
     store.create_branch("side")
     for _ in range(7):
         write(store, None, branch="side")
-    assert store.marked("side", "a/") == second
-    assert store.marked("side", "a/0") == first
-    assert store.marked("side", "c/") is None
-    assert store.commits("side", limit=1)[0].mark is None
+    assert store.commit_with_key("side", "a/") == second
+    assert store.commit_with_key("side", "a/0") == first
+    assert store.commit_with_key("side", "c/") is None
+    assert store.commits("side", limit=1)[0].idempotency_key is None
 
 
-def test_a_mark_that_came_in_between_stops_the_write(tmp_path: Path) -> None:
+def test_a_key_that_came_in_between_stops_the_write(tmp_path: Path) -> None:
     store = new_graph(tmp_path)
     base = store.snapshot().commit
     first = write(store, "a/0", base)
@@ -66,7 +66,7 @@ def test_of_many_at_once_one_is_published(tmp_path: Path) -> None:
 
 
 def test_commits_without_the_field_are_read(tmp_path: Path) -> None:
-    """Graphs written before there were marks."""
+    """Graphs written before there were such keys."""
     commit = write(new_graph(tmp_path), None)
     data = msgspec.json.decode(msgspec.json.encode(commit))
     del data["mark"]

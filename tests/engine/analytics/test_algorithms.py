@@ -13,12 +13,12 @@ from tests.engine.analytics.reference import Edge, Node
 from tests.engine.graphs import add, delete, make_graph
 
 import omnigraph as og
-from omnigraph.engine.analytics import Analytics, Local, Measured
+from omnigraph.engine.analytics import Analytics, AnalyticsResult, Local
 
 SEEDS = range(8)
 
 
-def by_node(result: Measured) -> dict[Node, Any]:
+def by_node(result: AnalyticsResult) -> dict[Node, Any]:
     table = result.to_arrow()
     found = dict(zip(zip(table["type"].to_pylist(), table["id"].to_pylist(), strict=True), table[2].to_pylist(), strict=True))
     assert list(found) == sorted(found)
