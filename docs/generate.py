@@ -101,7 +101,7 @@ def _help(command: click.Command, path: str) -> str:
 
 def _conversions() -> str:
     kinds = {Kind.BOOL: "true, false", Kind.INTEGER: "integer", Kind.FLOAT: "float", Kind.DECIMAL: "decimal", Kind.TEXT: "text",
-             Kind.BYTES: "bytes", Kind.DATE: "date", Kind.MOMENT: "moment", Kind.LIST: "list"}  # fmt: skip
+             Kind.BYTES: "bytes", Kind.DATE: "date", Kind.MOMENT: "timestamp", Kind.LIST: "list"}  # fmt: skip
     rows = []
     for scalar, rules in TABLE.items():
         cells = []
@@ -114,52 +114,52 @@ def _conversions() -> str:
     return _page("Conversions", f"{head}\n\n{_rows(('type', *kinds.values()), rows)}\n\n{_CONVERSIONS_REST}")
 
 
-_CONVERSIONS_HEAD = """Which given values each type takes. The table holds at every door: parameters and mutations, JSON
+_CONVERSIONS_HEAD = """Which values each type accepts. The table applies to all input: parameters and mutations, JSON
 lines and records, CSV, columns (Arrow, Parquet, pandas, polars, Spark frames and the Spark format), backfills. A value is
-taken exactly, or it is refused: as a violation that names its row and the reason, or as an error of the call. A cell that
-names doors holds only there, and `–` means that the kind is always refused.
+stored exactly, or it is refused: as a violation that names its row and the reason, or as an error of the call. A cell that
+names kinds of input applies only to those, and `–` means that such values are always refused.
 
-Integers have the range of their type. Floats are finite. Dates and moments go from {first} to {last}, in the proleptic
-calendar."""
+Integers must be in the range of their type. Floats must be finite. Dates and timestamps range from {first} to {last}, in the
+proleptic Gregorian calendar."""
 
-_CONVERSIONS_REST = """Where one number becomes another:
+_CONVERSIONS_REST = """Conversions between numbers:
 
 * **Nearest** means that decimal text, JSON numbers and Python numbers become the nearest F32 or F64, as in every language:
   `0.1` is stored and read back as `0.1`. An *integer* for an F64 must be held exactly: 9007199254740993 is refused.
   An F32 takes the nearest, except from a column.
-* **A column has a type**, so its values mean what they are: a column of doubles goes into F32 only if every value is one
-  that F32 has. `0.1` as a double is not, `0.5` is. Whole floats of a column may become integers, because pandas has no
-  other way to leave one out.
-* **A vector** takes numbers of any width in every form: embeddings come as doubles, and each becomes the nearest F32.
+* **A column has a type**, so its values are taken literally: a column of doubles is accepted for F32 only if F32 can represent
+  every value. It cannot represent the double `0.1`, but it can represent `0.5`. Whole floats in a column may become integers,
+  because pandas has no other way to represent missing integers.
+* **A vector** accepts numbers of any width from any input: embeddings are often doubles, and each becomes the nearest F32.
 
-Where there is no value:
+Missing values:
 
-* null, `None`, `pandas.NA`, `pandas.NaT` and an empty CSV cell are no value. `""` is an empty text; the text `null` is a
-  text. In a CSV file of one column that may lack values, an empty line is such a row; in every other one it is nothing.
-* A CSV cell that begins with a quote ends with one, and a quote within is written twice (`"O""Neil"`). A file with text after
+* null, `None`, `pandas.NA`, `pandas.NaT` and an empty CSV cell are missing values. `""` is an empty text, and `null` in a CSV
+  cell is the text `null`. In a CSV file with a single nullable column, an empty line is a row; in every other file it is skipped.
+* A CSV cell that begins with a quote must end with one, and a quote within is written twice (`"O""Neil"`). A file with text after
   a closing quote (`"O\\"Neil"`, as Spark and MySQL write by default) or a quote that is never closed is refused, with
-  the lines: let Spark write with `.option("escape", '"')`, and MySQL `ESCAPED BY '"'`. Within a cell that begins otherwise, a
-  quote is a character like any other (`5"`).
-* **NaN is not null.** It is refused in JSON, Python, Arrow, Parquet, polars and Spark. pandas is the exception by its own
-  convention: in its float and object columns NaN *is* how a missing value is spelt (not in columns of `ArrowDtype`, which
-  have null).
-* An element of a list must have a value. Only the compatible dialect makes elements without one, of what has the wrong
+  the lines: make Spark write with `.option("escape", '"')`, and MySQL with `ESCAPED BY '"'`. In a cell that does not begin with a
+  quote, a quote is a character like any other (`5"`).
+* **NaN is not null.** It is refused in JSON, Python, Arrow, Parquet, polars and Spark. pandas is an exception: in its float and
+  object columns NaN *is* the missing value (not in columns of `ArrowDtype`, which have null).
+* Elements of a list must not be missing. Only the compatible dialect produces missing elements, from values of the wrong
   type.
 
 Times:
 
-* A DateTime holds milliseconds. Microseconds and nanoseconds are taken if they are zeros, and refused otherwise.
-* A moment is a Date only at midnight in UTC; the zone of a session is never asked. `2024-01-05T00:00:00+02:00` is no Date.
+* A DateTime holds milliseconds. Microseconds and nanoseconds are accepted if they are zero, and refused otherwise.
+* A timestamp is accepted as a Date only at midnight UTC, regardless of the time zone of the session.
+  `2024-01-05T00:00:00+02:00` is not a Date.
 * Text: `2024-01-05`, `2024-1-5`, `20240105`, years with a sign and four to six digits (`-0044-03-15`, `+12024-01-05`); a
-  moment is a date, `T` or a space, `HH:MM:SS` or `HHMMSS`, up to nine digits of a fraction, and `Z`, `±HH`, `±HHMM` or
-  `±HH:MM`. No zone means UTC. Only the digits 0 to 9 count.
+  timestamp is a date, `T` or a space, `HH:MM:SS` or `HHMMSS`, up to nine fractional digits, and `Z`, `±HH`, `±HHMM` or
+  `±HH:MM`. No zone means UTC. Only the digits 0 to 9 are accepted.
 
-`lossy="round"` (`g.load`, `ogs.sink`, `omnigraph load --lossy round`, an option of the Spark format) takes what is not exact:
-doubles and integers become the nearest float, moments are cut to milliseconds and to their day in UTC, towards the past. NaN,
-what is out of range and fractions for integers stay violations. The compatible dialect always cuts and rounds like that.
+`lossy="round"` (`g.load`, `ogs.sink`, `omnigraph load --lossy round`, an option of the Spark format) accepts inexact values:
+doubles and integers become the nearest float, timestamps are rounded down to milliseconds, or to their day in UTC. NaN,
+values out of range and fractions for integers are still violations. The compatible dialect always rounds in this way.
 
-Coming back, a value looks the same in rows, JSON, CSV, tables and exports: F32 with the fewest digits (`0.1`), dates and
-moments as ISO text in JSON and as Python's own in rows, those that Python's calendar lacks as text (`+12024-01-05`). Arrow,
+In results, a value looks the same in rows, JSON, CSV, tables and exports: F32 with the fewest digits (`0.1`), dates and
+timestamps as ISO text in JSON and as Python objects in rows, or as text if Python cannot represent them (`+12024-01-05`). Arrow,
 Parquet and polars keep the types."""
 
 

@@ -21,6 +21,7 @@ INTERNAL = {
     "OpClass": "storage's own word for what a commit is for",
     "TableChange": "what a commit pinned; storage's own",
     "Logical": "where a commit stands among those that are shown; a shown commit has it in its own fields",
+    "Hint": "a hint as surfaces word it; people read `error.hint`",
     "Base": "a rule of the policy, as it is kept",
     "Approved": "a URI on its way through the policy",
 }

@@ -8,11 +8,11 @@
     ├── SchemaChangeError           a schema that cannot follow the accepted one
     │   ├── SchemaIdentityError     schema_identity         rename hints or stored identities do not resolve
     │   ├── UnsupportedChange       unsupported_change      the migration plan has a step that cannot be applied
-    │   └── VoidConstraint          void_constraint         the schema holds a constraint that nothing can be held against
+    │   └── VoidConstraint          void_constraint         the schema has a constraint that cannot be checked
     ├── InputError                  the request is well-formed, its values are not
     │   ├── UsageError              usage                   arguments that are wrong or do not fit together
-    │   ├── ScopeError              scope                   no graph is addressed, or in a way that is of no use here
-    │   ├── NotConfirmed            not_confirmed           something that needs to be confirmed, and was not
+    │   ├── ScopeError              scope                   no graph is given, or in a way that does not work here
+    │   ├── NotConfirmed            not_confirmed           something that needs to be confirmed
     │   ├── WouldEmpty              would_empty             a load or schema would leave nothing of a type; `.types` says which
     │   ├── ParameterError          parameter               a query parameter is missing or has the wrong type
     │   ├── MixedMutationError      mixed_mutation          insert/update and delete in one query
@@ -20,8 +20,8 @@
     │   ├── QueryError              query_error             a query that cannot be evaluated on this data
     │   ├── ValidationError         validation_failed       rows that break the schema; `.violations` lists them
     │   ├── CursorRejected          cursor_rejected         not a change cursor, or one of another graph, branch or filter
-    │   ├── NoSuchRow               no_such_row             a row of a result by a place that it does not have
-    │   └── BlobRefused             blob_refused            a URI was given for a Blob that no policy allows
+    │   ├── NoSuchRow               no_such_row             a result has no row with this number
+    │   └── BlobRefused             blob_refused            the URI of a Blob that no policy allows
     ├── NotFound                    not_found               no such graph, branch, commit, tag, type or file
     ├── AlreadyExists               already_exists          the name is taken
     ├── Forbidden                   forbidden               the policy does not let this caller do it; `.action` says what
@@ -29,26 +29,26 @@
     ├── ConflictError               somebody else got there first
     │   ├── KeyConflict             key_conflict            an entity with this id exists; `.violations` lists them
     │   ├── ReadSetChanged          read_set_changed        what the write relied on has changed
-    │   ├── StalledWrite            stalled_write           it stood still until cleanup removed its files
-    │   ├── CleanupUnderWay         cleanup_under_way       a cleanup is deciding about the same at this moment
+    │   ├── StalledWrite            stalled_write           it was stalled until cleanup removed its files
+    │   ├── CleanupUnderWay         cleanup_under_way       a cleanup is deciding about the same commits or files
     │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
     │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
-    ├── BlobUnavailable             blob_unavailable        a URI that is allowed leads to nothing that can be read now
+    ├── BlobUnavailable             blob_unavailable        an allowed URI cannot be read now
     ├── ResourceLimit               resource_limit          a stated limit would be exceeded
-    ├── QueryCancelled              query_cancelled         somebody asked the query to stop
-    ├── HistoryReclaimed            history_reclaimed       the commit exists no longer: cleanup removed it
+    ├── QueryCancelled              query_cancelled         the query was cancelled
+    ├── HistoryReclaimed            history_reclaimed       cleanup removed the commit
     ├── ChangesUnreadable           the changes of a commit cannot be read
     │   ├── ParentlessCommit        parentless_commit       the first commit of a graph: there is nothing to compare it with
-    │   ├── SchemaBoundary          schema_boundary         the schema is another one on the two sides
+    │   ├── SchemaBoundary          schema_boundary         the two sides have different schemas
     │   └── ChangeFeedGap           change_feed_gap         cleanup removed what a reader has not read yet
     ├── UnsupportedFormat           unsupported_format      the graph was written by another format version
     ├── StorageError                the store failed or holds something unexpected
-    │   └── DamagedRecord           damaged_record          a record cannot be read: it is named, and the rest of the graph can be
+    │   └── DamagedRecord           damaged_record          a record cannot be read; the rest of the graph can be
     ├── OutputFailed                output_failed           a file or a stream cannot be written
-    ├── UnexpectedError             unexpected              something failed that should not have: the cause is attached
-    ├── EmbeddingFailed             embedding_failed        the provider of embeddings failed: what it raised is attached
+    ├── UnexpectedError             unexpected              an unexpected failure; its cause is attached
+    ├── EmbeddingFailed             embedding_failed        the embedding provider failed; its error is attached
     ├── SparkUnavailable            spark_unavailable       Spark could not be started or reached
-    └── TaskFailed                  task_failed             a distributed task failed, and went on failing
+    └── TaskFailed                  task_failed             a distributed task failed, even when repeated
 
 A leaf carries three things a program can rely on: a stable `code`, a `hint` for the person (what to do next), and `retryable`
 (the same call may succeed later without any change; a store that fails says it of each failure). `EXIT_CODES` maps codes to
@@ -194,7 +194,7 @@ class UsageError(InputError):
 
 
 class ScopeError(InputError):
-    """No graph is addressed, or in a way that is of no use here."""
+    """No graph is given, or in a way that does not work here."""
 
     code = "scope"
     default_hint = "Give the path or s3:// address of a graph."
@@ -266,7 +266,7 @@ class ValidationError(InputError):
 
 
 class CursorRejected(InputError):
-    """A text that is not a change cursor, or one that belongs to something else."""
+    """Not a change cursor, or one of another graph, branch or filter."""
 
     code = "cursor_rejected"
     default_hint = Hint(
@@ -283,7 +283,7 @@ class CursorRejected(InputError):
 
 
 class NoSuchRow(InputError, IndexError):
-    """A result has no row at that place. Also an `IndexError`, which is how Python finds the end of what is numbered."""
+    """A result has no row with this number. Also an `IndexError`, as Python expects of a sequence."""
 
     code = "no_such_row"
     default_hint = "Rows are numbered from 0."
@@ -325,7 +325,7 @@ class Forbidden(GraphError):
     """The caller may not do this. Nothing was done."""
 
     code = "forbidden"
-    default_hint = "Nothing was done. Ask whoever keeps the policy of this graph, or act as somebody who may."
+    default_hint = "Nothing was done. Ask whoever maintains the policy of this graph, or act as somebody who may do it."
 
     def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -366,7 +366,7 @@ class ReadSetChanged(ConflictError):
 
 
 class StalledWrite(ConflictError):
-    """The write stood still for so long that cleanup removed its files. Nothing was published."""
+    """The write was stalled for so long that cleanup removed its files. Nothing was published."""
 
     code = "stalled_write"
     retryable = True
@@ -374,11 +374,11 @@ class StalledWrite(ConflictError):
 
 
 class CleanupUnderWay(ConflictError):
-    """A cleanup is deciding about the same commits or files at this moment. Nothing was changed."""
+    """A cleanup is deciding about the same commits or files. Nothing was changed."""
 
     code = "cleanup_under_way"
     retryable = True
-    default_hint = "Retry in a moment. If a cleanup died, run it again: what it announced is taken back."
+    default_hint = "Retry in a moment. If a cleanup died, run it again: it takes back what it had announced."
 
 
 class PreconditionFailed(ConflictError):
@@ -428,7 +428,7 @@ class MergeConflict(ConflictError):
 
 
 class BlobUnavailable(GraphError):
-    """A URI given for a Blob is allowed, but what it names cannot be read now. `uri` and `reason` are those of the first one."""
+    """The URI of a Blob is allowed, but its object cannot be read now. `uri` and `reason` are those of the first one."""
 
     code = "blob_unavailable"
     retryable = True
@@ -473,7 +473,7 @@ class ResourceLimit(GraphError):
 
 
 class QueryCancelled(GraphError):
-    """The query was asked to stop."""
+    """The query was cancelled."""
 
     code = "query_cancelled"
     retryable = True
@@ -505,7 +505,7 @@ class ParentlessCommit(ChangesUnreadable):
 
 
 class SchemaBoundary(ChangesUnreadable):
-    """The schema is another one on the two sides."""
+    """The two sides have different schemas."""
 
     code = "schema_boundary"
     default_hint = "Go on from a new baseline, or bring both sides to one schema first."
@@ -561,7 +561,7 @@ class OutputFailed(GraphError):
     """A file or a stream that was to be written cannot be: the disk is full, a permission is missing, the device failed."""
 
     code = "output_failed"
-    default_hint = "Check the path, its permissions and the space that is left. The graph was only read."
+    default_hint = "Check the path, its permissions and the free space. The graph was only read."
 
     @classmethod
     def of(cls, named: str, error: OSError) -> OutputFailed:
@@ -581,14 +581,14 @@ class UnexpectedError(GraphError):
     """Something failed that should not have. The error behind it is its cause (`__cause__`)."""
 
     code = "unexpected"
-    default_hint = "If it did not come from an object or function of yours, this is a mistake in OmniGraph: please report it."
+    default_hint = "If it did not come from an object or function of yours, this is a bug in OmniGraph: please report it."
 
 
 class EmbeddingFailed(GraphError):
     """A provider of embeddings failed. What it raised is the cause (`__cause__`); of a network it may pass (`retryable`)."""
 
     code = "embedding_failed"
-    default_hint = "Nothing was changed, and vectors that were made are kept for the next attempt. Look at what it says."
+    default_hint = "Nothing was changed, and vectors that were made are kept for the next attempt. The message says why."
 
     def __init__(self, message: str, *, model: str = "", retryable: bool = False, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -604,13 +604,13 @@ class SparkUnavailable(GraphError):
 
 
 class TaskFailed(GraphError):
-    """A distributed task failed, also when it was tried again.
+    """A distributed task failed, even when it was repeated.
 
     Lost executors and stores that cannot be reached may pass (`retryable`); what a task raised each time does not.
     """
 
     code = "task_failed"
-    default_hint = "Nothing was changed. The message says why one task failed; mend that, then run it again."
+    default_hint = "Nothing was changed. The message says why one task failed: fix that, then run it again."
 
     def __init__(self, message: str, *, retryable: bool = False, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -73,5 +73,5 @@ def test_a_provider_that_gives_something_else_is_found_out(vectors: tuple[list[f
 
 
 def test_what_is_no_provider_is_refused() -> None:
-    with pytest.raises(QueryError, match="str is no embedding provider"):
+    with pytest.raises(QueryError, match="str is not an embedding provider"):
         embedded("mock", ["x"], 2, field="Doc.vec", expected=None)

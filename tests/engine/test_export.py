@@ -104,7 +104,7 @@ def test_a_place_where_no_file_can_be(tmp_path: Path) -> None:
     with pytest.raises(og.NotFound, match=r"there is no folder .*nowhere to write into"):
         g.export(tmp_path / "nowhere" / "x.jsonl")
     (tmp_path / "there").mkdir()
-    with pytest.raises(og.OutputFailed, match="there is a folder, and a file is to be written") as error:
+    with pytest.raises(og.OutputFailed, match="there is a folder, not a file to write to") as error:
         g.export(str(tmp_path / "there"))
     assert error.value.hint is not None
     assert "FILE" in error.value.hint

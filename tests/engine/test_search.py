@@ -502,7 +502,7 @@ def test_a_text_is_embedded_when_the_query_runs(embedded_graph: og.Graph, monkey
 
 def test_without_a_provider_only_texts_fail(embedded_graph: og.Graph) -> None:
     assert len(asked(embedded_graph, "$d: Doc", "order { nearest($d.modelled, [1.0, 0.0, 0.0, 0.0]) } limit 3")) == 3
-    with pytest.raises(QueryError, match="no embedding provider"):
+    with pytest.raises(QueryError, match="needs an embedding provider, and none is configured"):
         embedded_graph.query(NEAREST % "vec", {"q": "bob"})
 
 

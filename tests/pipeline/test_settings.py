@@ -144,7 +144,7 @@ def test_the_session_of_the_process_is_given_to_every_thread_and_knows_the_forma
         assert other.read.format("omnigraph").option("graph", graph._store.place.uri).option("type", "Knows").load().count() == 1
     with pytest.raises(og.SparkUnavailable, match=r"is running in this process .*local.*there can be only one"):
         ogs.session(master="spark://nowhere:7077")
-    with pytest.raises(og.SparkUnavailable, match=r"spark\.executor\.memory=4g cannot be had"):
+    with pytest.raises(og.SparkUnavailable, match=r"spark\.executor\.memory=4g is not possible"):
         ogs.session(config={"spark.executor.memory": "4g"})
 
 

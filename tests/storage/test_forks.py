@@ -1,4 +1,4 @@
-"""A process that was forked from one that used a graph is told so at once, where it would wait for ever."""
+"""A process that was forked from one that used a graph is told so at once, where it would wait forever."""
 
 from __future__ import annotations
 

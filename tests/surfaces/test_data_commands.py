@@ -38,7 +38,7 @@ def test_load_tells_what_it_did(og: Call, people: Path, records: Path) -> None:
 def test_load_onto_a_new_branch(og: Call, people: Path, records: Path) -> None:
     missing = og("load", people, "--data", records, "--mode", "merge", "--branch", "etl/7")
     assert missing.code == 1
-    assert "pass `--from` to create it" in missing.err
+    assert "Pass --from … to create it." in missing.err
     ran = og("load", people, "--data", records, "--mode", "merge", "--branch", "etl/7", "--from", "main")
     assert ran.lines[-1] == "branch etl/7 created from main"
     data = og("load", people, "--data", records, "--mode", "merge", "--branch", "etl/8", "--from", "main", "--json").json

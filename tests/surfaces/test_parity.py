@@ -10,6 +10,7 @@ import pytest
 from tests.surfaces.calling import NAMES, Call
 
 import omnigraph as og_api
+from omnigraph.surfaces.cli.wording import COMMAND_LINE
 
 SAME: dict[str, tuple[list[str], Callable[[og_api.Graph], Any]]] = {
     "query": (["query", "-e", NAMES], lambda g: g.query(NAMES).to_dict()),
@@ -78,4 +79,4 @@ def test_the_same_errors(og: Call, people: Path) -> None:
     with og_api.open(people) as g, pytest.raises(og_api.GraphError) as caught:
         g.query("query q() { match { $p: Persn } return { $p.name } }")
     told = og("query", "--store", people, "-e", "query q() { match { $p: Persn } return { $p.name } }", "--json")
-    assert told.json == caught.value.to_dict()
+    assert told.json == {**caught.value.to_dict(), "hint": caught.value.advice.worded(COMMAND_LINE)}

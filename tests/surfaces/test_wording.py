@@ -89,6 +89,17 @@ def texts(node: ast.AST) -> Iterator[str]:
             yield from texts(child)
 
 
+def messages() -> Iterator[tuple[str, str]]:
+    """Every message that is raised in the sources outside of the command line and Spark, and where."""
+    for path in sorted(SOURCES.rglob("*.py")):
+        where = str(path.relative_to(SOURCES))
+        if not where.startswith(("surfaces/cli/", "pipeline/", "language/")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+                    for text in texts(node.exc.args[0]):
+                        yield f"{where}:{node.lineno}", text
+
+
 def named(kind: str) -> set[str]:
     """Options or actions that the sources name."""
     return {
@@ -116,6 +127,15 @@ def test_no_text_of_a_hint_is_in_the_words_of_one_surface() -> None:
     ]
     assert wrong == []
     assert {allowed for _, text in found for allowed in OF_PYTHON if allowed in text} == set(OF_PYTHON)
+
+
+def test_no_message_is_in_the_words_of_one_surface() -> None:
+    found = list(messages())
+    assert len(found) > 250
+    ambiguous = ("since", "mode", "engine", "params", "types")
+    of_python = re.compile("|".join(rf"`{re.escape(name)}`" for name in FLAGS if name not in ambiguous))
+    patterns = {**OF_ONE_SURFACE, "an option of Python": of_python}
+    assert [(where, what, text) for where, text in found for what, p in patterns.items() if p.search(text)] == []
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ class Paced:
         except ValueError:  # of different lengths
             vectors = np.empty((0, 0), np.float32)
         if vectors.shape != (count, dimension) or not np.isfinite(vectors).all():
-            raise QueryError(f"model `{self._embedder.model}` gave no {dimension} finite numbers for each text")
+            raise QueryError(f"model `{self._embedder.model}` did not return {dimension} finite numbers for each text")
         return vectors
 
     def _wait_for_turn(self, texts: int) -> None:

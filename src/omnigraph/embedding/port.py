@@ -63,7 +63,7 @@ def embedded(
     """Vectors of texts, checked: from the model the field records, of its dimension, finite."""
     if embedder is None:
         raise QueryError(
-            f"a text is to be compared with the vectors of `{field}`, and no embedding provider is configured",
+            f"comparing a text with the vectors of `{field}` needs an embedding provider, and none is configured",
             hint=Hint(
                 f"Give a vector, or set {MOCK_VARIABLE}=1 for made-up vectors.",
                 Hint(" Or pass a provider: ", Option("embedder"), "."),
@@ -72,11 +72,11 @@ def embedded(
         )
     if not isinstance(embedder, Embedder):
         raise QueryError(
-            f"{type(embedder).__name__} is no embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
+            f"{type(embedder).__name__} is not an embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
         )
     if expected is not None and embedder.model != expected:
         raise QueryError(
-            f"`{field}` was embedded with model `{expected}`, the query would be with `{embedder.model}`",
+            f"`{field}` was embedded with model `{expected}`, the query would use `{embedder.model}`",
             hint="Vectors of different models cannot be compared: configure the recorded model, or give a vector.",
         )
     try:
@@ -90,5 +90,5 @@ def embedded(
     except (TypeError, ValueError):
         vectors = []
     if len(vectors) != len(texts) or any(len(v) != dimension or not all(map(math.isfinite, v)) for v in vectors):
-        raise QueryError(f"model `{embedder.model}` gave no {dimension} finite numbers for each text")
+        raise QueryError(f"model `{embedder.model}` did not return {dimension} finite numbers for each text")
     return vectors

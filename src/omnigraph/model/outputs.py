@@ -34,7 +34,7 @@ def output_file(path: str | Path, *, durable: bool = False) -> Iterator[BinaryIO
     with _reported(named):
         there = _there(named)
     if there is not None and stat.S_ISDIR(there.st_mode):
-        raise OutputFailed(f"{named} is a folder, and a file is to be written", hint=f"Name a file in it: {named / 'FILE'}.")
+        raise OutputFailed(f"{named} is a folder, not a file to write to", hint=f"Name a file in it: {named / 'FILE'}.")
     if there is not None and (not stat.S_ISREG(there.st_mode) or str(named).startswith(_STREAMS)):
         with _reported(named):
             file = _opened(named, os.O_WRONLY | os.O_APPEND, named)

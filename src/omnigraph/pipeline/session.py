@@ -107,7 +107,8 @@ def session(
     if master is not None or config:
         asked = ", ".join([*([f"master {master}"] if master else []), *(f"{name}={value}" for name, value in config.items())])
         raise SparkUnavailable(
-            f"a Spark session is running in this process ({_master(running)}), and there can be only one: {asked} cannot be had",
+            f"a Spark session is running in this process ({_master(running)}), and there can be only one: "
+            f"{asked} is not possible",
             hint="Use it, with ogs.session() or spark=…, or end it first with spark.stop().",
         )
     _register(running)

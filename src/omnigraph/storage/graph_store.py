@@ -230,7 +230,7 @@ class GraphStore:
             raise branch_exists(name) from None
         if incarnation in ledger(self.place).feared.manifests or not self._manifest(incarnation).is_there():
             self.place.remove(ref_path(name), said)
-            raise StalledWrite(f"making branch `{name}` took so long that cleanup took it for garbage", hint="Create it again.")
+            raise StalledWrite(f"creating branch `{name}` took so long that cleanup removed it", hint="Create it again.")
         if not gives_way(lambda: self._tag(name) is not None):
             self.place.remove(ref_path(name), said)
             raise taken(name, "tag")
@@ -295,7 +295,7 @@ class GraphStore:
             self.place.remove(*undo)
         if gone:
             raise HistoryReclaimed(f"commit {commit} was reclaimed")
-        raise CleanupUnderWay(f"commit {commit} is about to be reclaimed by a cleanup that is under way, or has died")
+        raise CleanupUnderWay(f"commit {commit} is about to be reclaimed by a cleanup that is running or has died")
 
     def _still_a_head(self, owner: Ref, copied: ManifestState, undo: tuple[str, bytes]) -> None:
         """Refuse a head that was copied so long ago that it was reclaimed. Asked after the copy has a name, which is then undone.
@@ -313,7 +313,9 @@ class GraphStore:
             require_kept(self.place, self.tables, [(None, state) for state in copied.tables.values()])
         except StalledWrite:
             self.place.remove(*undo)
-            raise HistoryReclaimed(f"commit {copied.head.commit} was reclaimed while a branch was made of it") from None
+            raise HistoryReclaimed(
+                f"commit {copied.head.commit} was reclaimed while a branch was being created from it"
+            ) from None
 
     def delete_branch(self, name: str, *, actor: str | None = None) -> Commit | None:
         """Seal a branch and forget its name. A writer that comes too late is told, never silently ignored.

@@ -146,7 +146,7 @@ def test_the_nearest_name_says_the_type(tmp_path: Path) -> None:
         g.load(tmp_path / "in")
     g.load(tmp_path / "in", types={"firms": "Company"})
     assert counts(g) == {"Person": 2, "Company": 2}
-    with pytest.raises(og.UsageError, match=r"`types` names `frims`"):
+    with pytest.raises(og.UsageError, match=r"a type is given for `frims`"):
         g.load(tmp_path / "in", types={"firms": "Company", "frims": "Company"})
 
 

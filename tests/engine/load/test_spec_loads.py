@@ -179,8 +179,9 @@ def test_l20_a_float_must_be_finite_at_its_width(tmp_path: Path) -> None:
 
 def test_l21_a_branch_is_made_on_the_way_when_asked(tmp_path: Path) -> None:
     g = graph(tmp_path)
-    with pytest.raises(og.NotFound, match="pass `from_` to create it"):
+    with pytest.raises(og.NotFound, match="branch `etl/1` not found") as missing:
         g.load(PEOPLE_LINES, branch="etl/1")
+    assert missing.value.hint == "Pass from_=… to create it."
     result = g.load(PEOPLE_LINES, branch="etl/1", from_="main")
     assert (result.branch, result.base_branch, result.branch_created) == ("etl/1", "main", True)
     assert counts(g) == {}

@@ -191,7 +191,7 @@ class Analytics(Generic[R_co]):
         if name is None:
             if onto is not None:
                 raise UsageError(
-                    f"nothing is to be written to branch `{onto}`",
+                    f"branch `{onto}` is given, and no property to write to",
                     hint=Hint("Name the property to write to: ", Option("write_to")),
                 )
             return None

@@ -76,14 +76,14 @@ def sources_of(scope: Scope, sources: Sources) -> dict[str, list[str]]:
     if not isinstance(sources, Mapping):
         if len(scope.nodes) != 1:
             raise UsageError(
-                "it is not said which type the ids to start from have",
+                "the type of the ids to start from is not given",
                 hint=f'Give {{"{scope.nodes[0]}": […]}} instead of a list.',
             )
         sources = {scope.nodes[0]: sources}
     found = {name: [ids] if isinstance(ids, str) else list(ids) for name, ids in sources.items()}
     for name in found:
         if name not in scope.nodes:
-            raise UsageError(f"`{name}` is not among the node types looked at", hint=f"These are {', '.join(scope.nodes)}.")
+            raise UsageError(f"`{name}` is not among the chosen node types", hint=f"These are {', '.join(scope.nodes)}.")
     if not any(found.values()):
         raise UsageError("there is nothing to start from", hint="Give at least one id.")
     return found

@@ -237,7 +237,7 @@ def mapping(name: str, value: object) -> dict[str, Any]:
         raise UsageError(f"`{name}` cannot be read: {type(error).__name__}: {shown(error)}") from error
     for key in given:
         if not isinstance(key, str):
-            raise UsageError(f"`{name}` has names that are texts, not {shown(key)}", hint="Give each name as a text.")
+            raise UsageError(f"`{name}` must have texts as names, not {shown(key)}", hint="Give each name as a text.")
         text(name, key)
     return given
 

@@ -387,7 +387,7 @@ class Search:
 
 def _ranked_field(ranking: lg.Nearest | lg.Bm25) -> lg.PropertyValue:
     if not isinstance(ranking.field, lg.PropertyValue):
-        raise QueryError("only a property can be ranked by", hint="Write bm25($v.property, query).")
+        raise QueryError("only properties can be ranked", hint="Write bm25($v.property, query).")
     return ranking.field
 
 

@@ -154,7 +154,7 @@ def _require_comparable(commit: Commit, old: Type | None, new: Type | None) -> N
     if name is not None:
         assert new is not None
         raise SchemaBoundary(
-            f"commit {commit.id} gave {new.name}.{name} another type: its values before and after do not compare",
+            f"commit {commit.id} gave {new.name}.{name} another type: its values before and after cannot be compared",
             commit=commit.id,
             type_name=new.name,
             hint=Hint("Take a new baseline (", Action("baseline"), ") and go on from its cursor."),

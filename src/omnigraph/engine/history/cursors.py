@@ -85,9 +85,9 @@ def require(token: Token, *, graph: str, chosen: Filter, incarnation: str | None
     if token.graph != graph:
         raise rejected("it belongs to another graph")
     if incarnation is not None and token.incarnation != incarnation:
-        raise rejected("it belongs to another branch, or to one that was deleted and made again")
+        raise rejected("it belongs to another branch, or to one that was deleted and created again")
     if token.filter != filter_text(chosen):
-        raise rejected("it was given out for another filter")
+        raise rejected("it was made for another filter")
 
 
 def rejected(why: str) -> CursorRejected:

@@ -207,7 +207,7 @@ class Merger:
         while not found:
             base = merge_base(first, second, parents, unusable=unusable)
             if base is None:
-                raise HistoryReclaimed(f"no commit that both {first} and {second} come from can be opened")
+                raise HistoryReclaimed(f"no common ancestor of {first} and {second} can be opened")
             unusable.add(base)
             found = [base] if self._opens(base, ours, theirs) else []
         return found
@@ -245,7 +245,7 @@ class Merger:
                 found.append((self._view_at(base), self._view_at(root)))
         if len({view.snapshot.schema for view in (ours, *([parted] if found else []), *(v for pair in found for v in pair))}) > 1:
             raise SchemaBoundary(
-                f"the two were merged both ways, and the schema changed in between: they parted at {' and '.join(bases)}",
+                f"the two were merged both ways, and the schema changed in between: they diverged at {' and '.join(bases)}",
                 hint="Create a branch from one of them, and write to it what only the other has: a diff lists that.",
             )
         return found
@@ -316,7 +316,7 @@ class Merger:
         if not commit.is_maintenance and commit.schema != self._log.get(commit.parent).schema:
             before = self._log.logical(commit.parent).id
             raise SchemaBoundary(
-                f"commit {commit.id} changed the schema, which cannot be undone by bringing rows back",
+                f"commit {commit.id} changed the schema, which a revert cannot undo",
                 hint=Hint(
                     f"Apply the schema of commit {before} again with ",
                     Action("apply_schema"),
@@ -417,11 +417,11 @@ def _require_one_schema(parted: View, ours: View, theirs: View, source: str, int
         changed, other = (source, into) if before == now else (into, source)
         raise SchemaBoundary(
             f"`{source}` and `{into}` have different schemas, and both have changes of their own: "
-            f"the schema of `{changed}` has changed since they parted",
+            f"the schema of `{changed}` has changed since they diverged",
             hint=f"Apply to `{other}` what was applied to `{changed}`, step by step, and merge then.",
         )
     raise SchemaBoundary(
-        f"the schemas of `{source}` and `{into}` have both changed since they parted, and are not the same",
+        f"the schemas of `{source}` and `{into}` have both changed since they diverged, in different ways",
         hint="Change the schema on one of them, merge, and go on from there: what both add is two things, by whatever name.",
     )
 

@@ -144,7 +144,7 @@ class Past:
         line = self._line(branch)
         start = self._feed.start(line, since, chosen)
         if start.kind != "cursor":
-            raise rejected("it stands inside a commit")
+            raise rejected("it points inside a commit")
         last = line.number if until is None else self._feed.start(line, until, chosen).number
         if most is not None:
             run = self.log.logical_after(line.ref, start.number, last, most)

@@ -161,7 +161,7 @@ def _refuse_to_drop_all(view: View, desired: SchemaIR) -> None:
     if held and not _types(Catalog.of(desired)):
         reported = ", ".join(f"{name} ({count:,})" for name, count in held.items())
         raise WouldEmpty(
-            f"the schema has no types: all those that hold entities would be dropped, {reported}",
+            f"the schema has no types: those that have entities would be dropped, {reported}",
             types=held,
             hint=Hint("Nothing was changed. To go ahead anyway, set ", Option("allow_data_loss", True), "."),
         )

@@ -35,7 +35,7 @@ def _of_something(source: Source) -> Source:
     """Refuse a text that says nothing: an empty file is a mistake, and would drop every type. One of comments is meant."""
     if not source.text.strip(" \t\r\n\ufeff"):
         raise UsageError(
-            f"the schema {source.name} is empty: it would have no types, and those there are would be dropped",
+            f"the schema {source.name} is empty: all existing types would be dropped",
             hint="Nothing was changed. A schema without types holds a comment that says so.",
         )
     return source

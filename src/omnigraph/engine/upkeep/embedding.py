@@ -68,7 +68,7 @@ def require_embedder(embedder: object | None) -> Embedder:
         )
     if not isinstance(embedder, Embedder):
         raise UsageError(
-            f"{type(embedder).__name__} is no embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
+            f"{type(embedder).__name__} is not an embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
         )
     return embedder
 
@@ -231,8 +231,8 @@ class _Job:
             before = self.past.view_at(last.id)
         except HistoryReclaimed as error:
             raise HistoryReclaimed(
-                f"{type_.name}.{prop.name} was embedded last at commit {last.id}, which was reclaimed: nobody knows which texts "
-                "have changed since",
+                f"{type_.name}.{prop.name} was embedded last at commit {last.id}, which was reclaimed: it is not known which "
+                "texts have changed since",
                 hint=Hint("Embed all of them once: ", Action("embed", Option("again", True)), "."),
             ) from error
         assert prop.embed is not None

@@ -77,7 +77,7 @@ def check_name(name: str, what: str) -> None:
     """Refuse what cannot be the name of a branch or a tag."""
     if reads_like_id(name):
         raise UsageError(
-            f"`{name}` cannot be the name of a {what}: it reads like the id of a commit",
+            f"`{name}` cannot be the name of a {what}: it looks like a commit id",
             hint="Use a name that is not 26 digits and letters.",
         )
     if _length(name) > MAX_NAME_BYTES:

@@ -348,7 +348,7 @@ class Publisher:
         except (NotFound, HistoryReclaimed) as gone:
             if self.manifest.load().head.fence <= waiting.fence:
                 raise  # nobody has reclaimed anything since
-            raise StalledWrite(f"what the write rests on was reclaimed while it stood still: {gone.message}") from gone
+            raise StalledWrite(f"what the write is based on was reclaimed while it was stalled: {gone.message}") from gone
         changes = [
             c for c in applied if c.before != c.after
         ]  # deleting what is not there touches nothing, and voids nobody's plan

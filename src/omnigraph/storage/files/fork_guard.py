@@ -28,7 +28,7 @@ def refuse_after_fork() -> None:
     """Refuse to go on in a process that was forked from one that used graphs."""
     if _forked:
         raise UsageError(
-            "this process was forked from one that had used a graph, and cannot use one itself: it would wait for ever",
+            "this process was forked from one that had used a graph, and cannot use one itself: it would wait forever",
             hint='Start it by "spawn" or "forkserver": ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")).',
         )
 

@@ -42,7 +42,7 @@ def _readable(value: object) -> bytes:
     try:
         body = msgspec.json.encode(value)
         if msgspec.json.decode(body, type=type(value)) != value:
-            raise ValueError("it would be read as something else")
+            raise ValueError("it would be read back as something else")
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
         what = type(value).__name__.lower()
         raise UsageError(

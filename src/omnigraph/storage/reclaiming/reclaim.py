@@ -21,7 +21,7 @@ Worked example. `main` inserted two people, replaced one of them, then everythin
     reclaim(keep=1)      stays m3      →  removed A, B, the deletion file, version 0xc01
     snapshot_at(m1)      HistoryReclaimed: its row is still in the lineage, its tables are gone
 
-**What is under way is never touched.** A write puts its files first and names them last, and no reader announces itself. So a
+**What is running is never touched.** A write puts its files first and names them last, and no reader announces itself. So a
 file younger than the *grace period* stays, whoever it belongs to, and so does every commit that was the newest of its branch
 during it. The grace period is longer than most writes take (`GRACE`); what takes longer holds a lease (`leases`), and reclaim
 waits as long as the oldest of them. Everything else a writer can build on is marked: heads, tags, where branches began. That is a
@@ -301,7 +301,7 @@ def reclaim(
             if error.message == unopened and ledger(store.place).number == found.number:
                 raise _of_a_late_branch(store) or error from missed.__cause__
             unopened = error.message
-    raise CleanupUnderWay(f"another cleanup of {store.place.uri} is under way")
+    raise CleanupUnderWay(f"another cleanup of {store.place.uri} is running")
 
 
 def _of_a_late_branch(store: GraphStore) -> CleanupUnderWay | None:
@@ -349,7 +349,7 @@ def _staged(place: Place, young: float) -> list[str]:
 
 
 def _leases(place: Place, now: datetime) -> tuple[list[Lease], list[str]]:
-    """What is under way, and the leases of what is not any more."""
+    """What is running, and the leases of what is not any more."""
     found = leases(place)
     ended = [path for path, lease in found.items() if lease.until < now.timestamp()]
     return [lease for path, lease in found.items() if path not in ended], ended

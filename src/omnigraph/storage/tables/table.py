@@ -404,7 +404,7 @@ class Table:
             with translated(f"take checksums of files of {self.location}"):
                 return stored_files(self.place, self.location, paths)
         except NotFound as gone:
-            raise StalledWrite(f"cleanup removed files of {self.location} while the write of them stood still") from gone
+            raise StalledWrite(f"cleanup removed files of {self.location} while their write was stalled") from gone
 
     def apply(self, state: TableState, change: Change) -> tuple[Applied, Table | None]:
         """Commit a change on top of this pin as a new, unseen version."""

@@ -33,7 +33,7 @@ def format_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in (
         click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
         click.option("--out", metavar="FILE", help="Write to a file instead of stdout."),
-        click.option("--format", "format_", type=click.Choice(FORMATS), help="How the answer is shown."),
+        click.option("--format", "format_", type=click.Choice(FORMATS), help="Format of the answer."),
     ):
         function = decorate(function)
     return function

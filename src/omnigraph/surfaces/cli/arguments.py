@@ -83,7 +83,7 @@ def parameters(text: str | None, path: str | None) -> Mapping[str, Any] | None:
 def target_options(function: Decorated) -> Decorated:
     """`--branch B | --snapshot COMMIT`."""
     function = click.option("--snapshot", metavar="COMMIT", help="Read the past: a commit or a tag.")(function)
-    return click.option("--branch", metavar="B", help="The branch to read; main unless given.")(function)
+    return click.option("--branch", metavar="B", help="The branch to read; main by default.")(function)
 
 
 def target(branch: str | None, snapshot: str | None) -> tuple[str | None, str | None]:
@@ -114,7 +114,7 @@ def resolve_options(function: Decorated) -> Decorated:
     """How conflicts are settled."""
     for decorate in (
         click.option("--interactive", is_flag=True, help="Show each conflict and ask. Needs a terminal."),
-        click.option("--strict", is_flag=True, help="Two sides that changed one entity conflict, also in different properties."),
+        click.option("--strict", is_flag=True, help="Changes to the same entity conflict, even in different properties."),
         click.option("--resolve-file", metavar="FILE", help="A JSON object of conflict keys to sides or values."),
         click.option(
             "--resolve",
@@ -124,7 +124,7 @@ def resolve_options(function: Decorated) -> Decorated:
             help='`ours`, `theirs`, or `KEY=ours`, `KEY=theirs`, `KEY={"age": 40}` for one conflict; may be repeated.',
         ),
         click.option("--dry-run", is_flag=True, help="Show what would change and what conflicts. Nothing is changed."),
-        click.option("--message", metavar="TEXT", help="A note that stands in the commit."),
+        click.option("--message", metavar="TEXT", help="A message for the commit."),
     ):
         function = decorate(function)
     return function
@@ -144,7 +144,10 @@ def resolution(choices: tuple[str, ...], path: str | None) -> Any:
     for choice in choices:
         if choice in ("ours", "theirs"):
             if len(choices) > 1 or by_key:
-                raise UsageError(f"--resolve {choice} settles every conflict; it stands alone", hint="Give KEY=CHOICE for each.")
+                raise UsageError(
+                    f"--resolve {choice} resolves every conflict and cannot be combined with others",
+                    hint="Give KEY=CHOICE for each.",
+                )
             return choice
         key, value = _settled(choice)
         by_key[key] = value
@@ -162,6 +165,6 @@ def _settled(choice: str) -> tuple[str, Any]:
         except json.JSONDecodeError as error:
             raise UsageError(f"--resolve {key}=…: the values are not JSON: {error}") from None
     raise UsageError(
-        f"--resolve {choice}: what is to become of the conflict?",
+        f"--resolve {choice}: how should the conflict be resolved?",
         hint='Write ours, theirs, KEY=ours, KEY=theirs or KEY={"property": value}. `--dry-run` shows the keys.',
     )

@@ -85,7 +85,7 @@ def interruptible(graph: Connection, branch: str) -> Iterator[None]:
             raise Interrupted(f"Stopped. Nothing was changed: branch `{branch}` {state}.") from None
         raise Interrupted(
             f"Stopped, but the branch has moved: `{branch}` is at {now}, it was at {before}. "
-            "`omnigraph commit list` shows who moved it."
+            "`omnigraph commit list` shows who committed."
         ) from None
 
 
@@ -108,7 +108,7 @@ def one_step(look: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(f"Stopped, perhaps after it was done: `{look}` shows.") from None
+        raise Interrupted(f"Stopped, perhaps after it was done: `{look}` shows the current state.") from None
 
 
 def _head(graph: Connection, branch: str) -> str | None:

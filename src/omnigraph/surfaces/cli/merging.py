@@ -35,7 +35,7 @@ def settled(
 ) -> Merge:
     """The outcome of a merge or revert, conflicts settled as requested."""
     if interactive and (dry_run or as_json):
-        raise click.UsageError(f"--interactive asks somebody; {'--dry-run' if dry_run else '--json'} does not go with it")
+        raise click.UsageError(f"--interactive asks questions; {'--dry-run' if dry_run else '--json'} does not go with it")
     from omnigraph.surfaces.progress import working
 
     if dry_run:
@@ -43,7 +43,7 @@ def settled(
             return attempt(chosen, True)
     if interactive:
         if not sys.stdin.isatty():
-            raise UsageError("--interactive needs a terminal", hint="Settle conflicts with --resolve instead.")
+            raise UsageError("--interactive needs a terminal", hint="Resolve conflicts with --resolve instead.")
         chosen = ask(attempt, chosen)
     with interruptible(graph, branch):
         try:
@@ -91,7 +91,7 @@ def tell_conflicts(conflicts: tuple[Conflict, ...]) -> None:
 def ask(attempt: Attempt, chosen: Any) -> Any:
     """Choices for every conflict, one prompt each."""
     if isinstance(chosen, str):
-        raise UsageError(f"--resolve {chosen} settles everything; there is nothing to ask", hint="Leave one of the two out.")
+        raise UsageError(f"--resolve {chosen} resolves everything; there is nothing to ask", hint="Leave one of the two out.")
     choices: dict[str, Any] = dict(chosen or {})
     while True:
         try:

@@ -122,7 +122,10 @@ def global_options(shown: frozenset[str]) -> list[click.Parameter]:
         )
         for flag, (metavar, text) in _HELP.items()
     ]
-    for flag, text in (("yes", "Consent to what cannot be undone."), ("quiet", "No line about which graph is written to.")):
+    for flag, text in (
+        ("yes", "Skip the confirmation of what cannot be undone."),
+        ("quiet", "No line about which graph is written to."),
+    ):
         options.append(
             click.Option([f"--{flag}"], is_flag=True, help=text, hidden=flag not in shown, expose_value=False, callback=_remember)
         )

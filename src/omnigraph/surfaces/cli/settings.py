@@ -143,7 +143,7 @@ class Settings:
             raise ScopeError(f"profile `{name}` must name exactly one of {', '.join(_BINDINGS)}", hint=f"See {self.path}.")
         if "store" not in bound:
             raise ScopeError(
-                f"profile `{name}` addresses a {next(iter(bound))}, and this version works on graphs directly",
+                f"profile `{name}` uses a {next(iter(bound))}; this version works on graphs directly",
                 hint="Bind it to a `store`: the path or s3:// address of a graph.",
             )
         return str(bound["store"])
@@ -154,7 +154,7 @@ class Settings:
             raise NotFound(f"no alias `{name}`", hint=_near(name, "aliases", self.aliases))
         given = self.get(f"aliases.{name}") or {}
         if "server" in given:
-            raise ScopeError(f"alias `{name}` asks a server; this version works on graphs directly", hint="Give it a `store`.")
+            raise ScopeError(f"alias `{name}` uses a server; this version works on graphs directly", hint="Give it a `store`.")
         if not given.get("query"):
             raise UsageError(f"{self.path}: aliases.{name}.query is missing", hint="It is the file that holds the query.")
         args = tuple(str(arg) for arg in given.get("args") or ())
@@ -217,7 +217,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(content, dict) or any(not isinstance(v, dict | None) for v in content.values()):
         hint = "Write sections with names below them, such as `defaults:` and `  output: table`."
-        raise UsageError(f"{path} holds no mapping of sections", hint=hint)
+        raise UsageError(f"{path} is not a mapping of sections", hint=hint)
     return content
 
 

@@ -20,6 +20,7 @@ FLAGS: Final = {
     "allow_empty": "--allow-empty",
     "dry_run": "--dry-run",
     "engine": "--engine",
+    "from_": "--from",
     "lossy": "--lossy",
     "max_bad": "--max-bad",
     "mode": "--mode",

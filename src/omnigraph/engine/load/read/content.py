@@ -74,7 +74,7 @@ def text_start(head: bytes) -> int:
     if kind is not None:
         raise Unfit(f"it is {kind}, not text in UTF-8")
     if b"\x00" in head[:4]:
-        raise Unfit("it is no text in UTF-8 (UTF-16 perhaps)")
+        raise Unfit("it is not UTF-8 text (perhaps UTF-16)")
     return len(_BOM) if head.startswith(_BOM) else 0
 
 

@@ -135,7 +135,7 @@ class Naming:
         """Refuse names that mean no file."""
         unused = [name for name in self._said if name not in self._used]
         if unused:
-            raise UsageError(f"`types` names `{unused[0]}`, and no such file is loaded", hint="Check how it is spelt.")
+            raise UsageError(f"a type is given for `{unused[0]}`, and no such file is loaded", hint="Check the spelling.")
 
     def _of(self, path: str) -> EntityType | None:
         said = self.said(path)

@@ -214,7 +214,7 @@ class _Files:
         size = None if form.packed else file.size
         if form.format is Format.NDJSON:
             if type_ is not None or self._naming.said(file.path) is not None:
-                raise UsageError(f"{file.path} says itself which types its records have", hint="Load it by its path alone.")
+                raise UsageError(f"{file.path} names the types of its records itself", hint="Load it by its path alone.")
             return Input(form.format, where, file.path, None, size, self._options, form.packed)
         if type_ is not None:
             columns = () if alone else columns_within(file.within)

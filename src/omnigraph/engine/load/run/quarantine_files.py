@@ -38,7 +38,7 @@ def require_beside(path: str, found: Found) -> None:
         if os.path.exists(mine) and not os.path.isdir(mine):
             raise UsageError(f"{path} is a file", hint="Name a folder: each load writes a file of its own there.")
         if not os.path.isdir(os.path.dirname(mine)):
-            raise NotFound(f"there is no folder {os.path.dirname(mine)} to make {os.path.basename(mine)} in")
+            raise NotFound(f"there is no folder {os.path.dirname(mine)} to create {os.path.basename(mine)} in")
     for folder in found.folders:
         if f"{mine}/".startswith(f"{folder.rstrip('/')}/"):
             raise UsageError(f"{path} is in a folder that is loaded, and would be loaded next time", hint="Name another folder.")

@@ -144,7 +144,8 @@ def request_of(
     creates = branch not in existing
     if creates:
         if from_ is None:
-            raise NotFound(f"branch `{branch}` not found; pass `from_` to create it", what="branch", name=branch)
+            hint = Hint("Pass ", Option("from_"), " to create it.")
+            raise NotFound(f"branch `{branch}` not found", what="branch", name=branch, hint=hint)
         check_branch_name(branch, existing)
     view = find_view(from_ if creates and from_ is not None else branch)
     found = inputs_of(source, view.catalog, options.types, store.place.options, skip_unknown=options.skip_unknown)

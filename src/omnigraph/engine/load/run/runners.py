@@ -46,7 +46,7 @@ def is_installed(engine: str) -> bool:
 def runner_of(engine: str) -> Runner:
     """The runner of an engine."""
     if not is_installed(engine):
-        raise SparkUnavailable(f"the package that runs loads by {engine} is not installed")
+        raise SparkUnavailable(f"the package for loading with {engine} is not installed")
     module, name, _ = _OFFERED[engine]
     return cast(Runner, getattr(import_module(module), name))
 

@@ -21,7 +21,7 @@ SCOPE_FLAGS = frozenset(PURPOSE)
 @click.command(cls=Command, capability=Capability.LOCAL, usable=SCOPE_FLAGS)
 @click.argument("name", metavar="NAME")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
-@click.option("--params", metavar="JSON", help="Further parameters; they come first.")
+@click.option("--params", metavar="JSON", help="More parameters; they take precedence.")
 @click.option("--params-file", metavar="FILE", help="A file with that object; `-` is stdin.")
 @format_options
 def command(
@@ -44,7 +44,7 @@ def command(
     given = [f"--{flag}" for flag in ("server", "graph", "store", "cluster", "profile", "as") if flags.given(flag)]
     if given:
         raise ScopeError(
-            f"an alias says itself which graph it asks; {', '.join(given)} cannot be used with it",
+            f"an alias names its own graph; {', '.join(given)} cannot be used with it",
             hint=f"Change aliases.{name} in {flags.settings.path}, or use `omnigraph query`.",
         )
     alias = flags.settings.alias(name)

@@ -41,8 +41,8 @@ def command() -> None:
 
 @command.command(capability=Capability.DATA, usable=READS)
 @selector
-@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip so many bytes.")
-@click.option("--length", type=int, metavar="N", help="At most so many bytes.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Number of bytes to skip.")
+@click.option("--length", type=int, metavar="N", help="Maximum number of bytes.")
 @click.option("--out", metavar="PATH", help="Write to a file instead of stdout.")
 @json_option("what was written (with --out)")
 def get(
@@ -66,7 +66,7 @@ def get(
     if length is not None and (length < 1 or offset + length > LARGEST):
         raise UsageError(f"a range of {counted(length, 'byte')} from {offset} cannot be read", hint="Ask for at least one byte.")
     if as_json and out is None:
-        raise click.UsageError("--json tells what was written to a file: give --out too")
+        raise click.UsageError("--json describes what was written to a file: give --out too")
     branch, snapshot = target(branch, snapshot)
     with connect(uri) as graph:
         found = graph.run(ReadBlob(graph.ref, entity, type_, id_, property_name, branch, snapshot))

@@ -29,7 +29,7 @@ def command() -> None:
 @uri_option
 @json_option("what was made")
 def create(name: str, from_: str, uri: str | None, as_json: bool) -> None:
-    """Create a branch. It costs the same whatever the size of the graph."""
+    """Create a branch. This takes the same time for a graph of any size."""
     where = address(uri)
     echo_write("branch create", where)
     with connect_to(where, read_only=False) as graph, one_step("omnigraph branch list"):
@@ -59,7 +59,7 @@ def list_(uri: str | None, as_json: bool) -> None:
 @uri_option
 @json_option("what was deleted")
 def delete(name: str, uri: str | None, as_json: bool) -> None:
-    """Delete a branch. Commits that were merged stay where they were merged to."""
+    """Delete a branch. Commits that were merged into other branches stay there."""
     where = address(uri)
     confirm(f"deleting branch `{name}`", where, as_json=as_json)
     echo_write("branch delete", where)
@@ -93,8 +93,8 @@ def merge(
 ) -> int:
     """Merge a branch into another as one commit.
 
-    Conflicts are told all together and nothing is changed. `ours` is the branch that is merged into, `theirs` is SOURCE. With
-    --dry-run the exit code is 1 if there are conflicts.
+    If there are conflicts, all of them are listed and nothing is changed. `ours` is the branch that is merged into, `theirs` is
+    SOURCE. With --dry-run the exit code is 1 if there are conflicts.
 
     \b
     omnigraph branch merge agent/7 --store people.omni --dry-run

@@ -34,8 +34,10 @@ def command() -> None:
 @command.command(capability=Capability.DATA, usable=READS)
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to follow.")
 @click.option("--cursor", metavar="C", help="Where the last poll ended.")
-@click.option("--start", metavar="now|beginning|after:ID", help="Where to begin without a cursor; now unless given.")
-@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, metavar="N", help="Changes on one page.")
+@click.option("--start", metavar="now|beginning|after:ID", help="Where to begin without a cursor; now by default.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=1_000, show_default=True, metavar="N", help="Number of changes per page."
+)
 @filter_options
 @uri_option
 @json_option("blocks and cursor")
@@ -52,7 +54,7 @@ def poll(
 ) -> None:
     """Show what was committed since a cursor, and the cursor to continue from.
 
-    Keep the cursor and give it to the next poll: nothing is missed and nothing comes twice. `caught_up: false` means that there
+    Keep the cursor and pass it to the next poll: nothing is missed and nothing comes twice. `caught_up: false` means that there
     is more already.
 
     \b
@@ -90,7 +92,7 @@ def poll(
 
 @command.command(capability=Capability.DATA, usable=READS)
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to follow afterwards.")
-@click.option("--out", required=True, metavar="PATH", help="The file to write, as an export writes it.")
+@click.option("--out", required=True, metavar="PATH", help="The file to write, in the format of an export.")
 @filter_options
 @uri_option
 @json_option("commit and cursor")

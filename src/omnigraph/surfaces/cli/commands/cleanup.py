@@ -23,18 +23,21 @@ from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, c
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N commits of every branch.")
 @click.option("--older-than", metavar="DUR", help="Keep what was current within this time: 90s, 30m, 12h, 7d, 2w.")
-@click.option("--confirm", "confirmed", is_flag=True, help="Do it. Without, only what would go is shown.")
+@click.option(
+    "--confirm", "confirmed", is_flag=True, help="Remove them. Without it, the command only shows what would be removed."
+)
 @json_option("what goes")
 def command(uri: str | None, keep: int | None, older_than: str | None, confirmed: bool, as_json: bool) -> None:
     """Remove old commits and free their space.
 
-    A commit goes if neither --keep nor --older-than keeps it. Newest and tagged commits, and where branches began, always stay.
+    A commit is removed if neither --keep nor --older-than keeps it. Newest and tagged commits, and where branches began, always
+    stay.
 
     \b
     omnigraph cleanup people.omni --keep 10 --older-than 7d
     """
     if keep is None and older_than is None:
-        raise UsageError("what is to be kept?", hint="Give --keep N, --older-than DUR, or both.")
+        raise UsageError("what should be kept?", hint="Give --keep N, --older-than DUR, or both.")
     age = timedelta(0) if older_than is None else duration(f"{older_than}s" if older_than.isdigit() else older_than)
     where = address(uri)
     if confirmed:

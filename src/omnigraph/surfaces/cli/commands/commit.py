@@ -44,7 +44,9 @@ def list_(uri: str | None, branch: str, limit: int | None, maintenance: bool, as
 
 @command.command(capability=Capability.DATA, usable=READS)
 @click.argument("id", metavar="ID")
-@click.option("--maintenance", is_flag=True, help="If the id is that of maintenance, show that and not the commit it stores.")
+@click.option(
+    "--maintenance", is_flag=True, help="If the id is that of a maintenance commit, show it rather than the commit it stores."
+)
 @uri_option
 @json_option("the commit")
 def show(id: str, maintenance: bool, uri: str | None, as_json: bool) -> None:
@@ -61,8 +63,10 @@ def show(id: str, maintenance: bool, uri: str | None, as_json: bool) -> None:
 
 @command.command(capability=Capability.DATA, usable=READS)
 @click.argument("id", metavar="ID")
-@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, metavar="N", help="Changes on one page.")
-@click.option("--page-token", metavar="T", help="Exactly one page: the one that this token leads to.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=1_000, show_default=True, metavar="N", help="Number of changes per page."
+)
+@click.option("--page-token", metavar="T", help="Show only the page of this token.")
 @filter_options
 @uri_option
 @json_option("cause and changes")
@@ -76,7 +80,7 @@ def changes(
     uri: str | None,
     as_json: bool,
 ) -> None:
-    """Show what a commit changed, against its first parent. Follows all pages, unless --page-token names one."""
+    """Show what a commit changed, compared with its first parent. Reads all pages, unless --page-token names one."""
     with connect(uri) as graph:
         block = graph.run(CommitChanges(graph.ref, id, page_token, limit, kinds, types, ops))
         if page_token is not None and as_json:

@@ -14,7 +14,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect, ur
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
 @click.argument("before", metavar="FROM")
 @click.argument("after", metavar="TO")
-@click.option("--stat", "only_stats", is_flag=True, help="Only how many changes there are.")
+@click.option("--stat", "only_stats", is_flag=True, help="Show only the number of changes.")
 @filter_options
 @uri_option
 @json_option("the comparison")
@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Show what differs between two branches, tags or commits.
 
-    What it costs follows what differs, not how large the graph is.
+    The cost depends on what differs, not on the size of the graph.
 
     \b
     omnigraph diff main agent/7 --store people.omni

@@ -19,8 +19,8 @@ from omnigraph.surfaces.cli.seeds import Job, Mode, Selector, Spec, manifest, re
 @click.option("--input", "source", metavar="FILE", help="JSON lines to read.")
 @click.option("--output", "target", metavar="FILE", help="JSON lines to write.")
 @click.option("--spec", "spec_path", metavar="JSON", help="Which properties are embedded, and where the vector goes.")
-@click.option("--clean", is_flag=True, help="Take vectors out instead.")
-@click.option("--reembed-all", is_flag=True, help="Also records that have a vector.")
+@click.option("--clean", is_flag=True, help="Remove vectors instead.")
+@click.option("--reembed-all", is_flag=True, help="Also replace existing vectors.")
 @click.option("--type", "types", multiple=True, metavar="T", help="Only records of these types.")
 @click.option("--select", "selectors", multiple=True, metavar="SEL", help="Only these: Type:field=value or field=value.")
 @json_option("what was done")
@@ -35,10 +35,10 @@ def command(
     selectors: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Fill in the vectors of a file of records, before it is loaded.
+    """Add vectors to a file of records before it is loaded.
 
     Records that have a vector keep it unless they are selected, or --reembed-all is given. The provider is the one the
-    environment names; OMNIGRAPH_EMBEDDINGS_MOCK=1 makes vectors up from the text, without a network.
+    environment names; OMNIGRAPH_EMBEDDINGS_MOCK=1 derives made-up vectors from the text, without a network.
 
     \b
     omnigraph embed --input data.jsonl --output data.embedded.jsonl --spec embed.json

@@ -13,7 +13,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
 @query_options
 @target_options
-@click.option("--analyze", is_flag=True, help="Run the query, and show rows and times of every step.")
+@click.option("--analyze", is_flag=True, help="Run the query and show the rows and time of each step.")
 @json_option("the plan")
 def command(
     name: str | None,

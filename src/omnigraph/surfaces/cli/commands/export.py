@@ -16,7 +16,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 @click.argument("uri", required=False, metavar="[URI]")
 @target_options
 @click.option("--type", "types", multiple=True, metavar="T", help="Only these types; may be repeated.")
-@click.option("--out", metavar="FILE", help="Write to a file, which appears when it is complete.")
+@click.option("--out", metavar="FILE", help="Write to a file, which appears once it is complete.")
 @click.option("--jsonl", is_flag=True, hidden=True)
 @json_option("what was written (with --out)")
 def command(
@@ -36,7 +36,7 @@ def command(
     if jsonl:
         say("warning: an export is JSON lines anyway; --jsonl is not needed", err=True)
     if as_json and out is None:
-        raise click.UsageError("--json tells what was written to a file: give --out too")
+        raise click.UsageError("--json describes what was written to a file: give --out too")
     branch, snapshot = target(branch, snapshot)
     from omnigraph.surfaces.progress import counting_bar
 

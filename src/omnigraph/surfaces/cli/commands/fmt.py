@@ -22,15 +22,15 @@ _FORMATTERS = {".pg": format_schema, ".gq": format_queries}
 
 @click.command(cls=Command, capability=Capability.LOCAL)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file is not laid out.")
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 if a file is not formatted.")
 @click.option("--diff", "show_diff", is_flag=True, help="Change nothing; show what would change.")
-@click.option("--lang", type=click.Choice(["pg", "gq"]), help="Language of stdin, when FILE is `-`.")
+@click.option("--lang", type=click.Choice(["pg", "gq"]), help="Language of stdin, if FILE is `-`.")
 @click.option("--json", "as_json", is_flag=True, help="Print which files changed as JSON.")
 def command(paths: tuple[str, ...], only_check: bool, show_diff: bool, lang: str | None, as_json: bool) -> int:
     """Format .pg and .gq files in place.
 
-    Comments stay where they are and the meaning never changes. A folder stands for every .pg and .gq file below it; `-` reads
-    stdin and writes stdout. A file that cannot be parsed is reported and left alone; the others are still done.
+    Comments stay where they are and the meaning never changes. A folder means every .pg and .gq file below it; `-` reads
+    stdin and writes stdout. A file that cannot be parsed is reported and left alone; the others are still formatted.
     """
     if paths == ("-",):
         return _format_stdin(lang)

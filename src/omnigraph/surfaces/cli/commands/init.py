@@ -16,12 +16,12 @@ from omnigraph.surfaces.cli.scope import Capability, Command, checked, connect_t
 @click.command(cls=Command, capability=Capability.DIRECT, usable=frozenset({"as"}))
 @click.argument("uri", metavar="URI")
 @click.option("--schema", "schema_path", required=True, metavar="FILE", help="The .pg file of the new graph.")
-@click.option("--force", is_flag=True, help="Accepted for scripts: a failed init leaves nothing behind that stands in the way.")
+@click.option("--force", is_flag=True, help="Accepted for scripts; has no effect, because a failed init leaves nothing behind.")
 @json_option("where it is and its first commit")
 def command(uri: str, schema_path: str, force: bool, as_json: bool) -> None:
     """Create a graph in a folder or below an s3:// address.
 
-    A place that already holds a graph is refused, also with --force.
+    If there is already a graph, the command fails, even with --force.
 
     \b
     omnigraph init people.omni --schema people.pg

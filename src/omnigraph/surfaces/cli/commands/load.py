@@ -33,46 +33,44 @@ ALSO = frozenset({"yes", "quiet"})
     required=True,
     multiple=True,
     metavar="PATH",
-    help="A .jsonl, .csv, .tsv, .parquet or .arrow file, also packed (.gz, .bz2, .zst), a folder with everything below it, or a "
-    "pattern; may be repeated. `-` reads JSON lines from stdin.",
+    help="A .jsonl, .csv, .tsv, .parquet or .arrow file, also compressed (.gz, .bz2, .zst), a folder with everything below it, "
+    "or a pattern; may be repeated. `-` reads JSON lines from stdin.",
 )
-@click.option("--mode", required=True, type=click.Choice(MODES), help="What happens to entities that exist.")
+@click.option("--mode", required=True, type=click.Choice(MODES), help="What to do with existing entities.")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to load into.")
-@click.option("--from", "from_", metavar="BASE", help="Create the branch from this one if it is missing.")
+@click.option("--from", "from_", metavar="BASE", help="Create the branch from this one if it does not exist.")
 @click.option(
     "--type",
     "types",
     multiple=True,
     metavar="FILE=TYPE",
-    help="The type of the rows of a file, or of those in a folder, that is not called after it.",
+    help="The type of the rows of a file or folder that is not named after it.",
 )
-@click.option(
-    "--skip-unknown", is_flag=True, help="Leave out files of a folder that nobody can read; otherwise nothing is loaded then."
-)
-@click.option("--allow-empty", is_flag=True, help="An overwrite may leave a type without entities; otherwise it asks or refuses.")
+@click.option("--skip-unknown", is_flag=True, help="Skip files in a folder that cannot be read, instead of loading nothing.")
+@click.option("--allow-empty", is_flag=True, help="Let an overwrite remove all entities of a type without asking.")
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
     default="auto",
     show_default=True,
-    help="Who does the work: this process, or Spark; auto takes Spark for large files where it is installed.",
+    help="Load in this process or with Spark; auto uses Spark for large files if it is installed.",
 )
 @click.option(
     "--master", metavar="URL", help="Where Spark runs: local[4], spark://host:7077, yarn, sc://host:15002. Implies Spark."
 )
-@click.option("--conf", "conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark, by Spark; may be repeated.")
+@click.option("--conf", "conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
 @click.option(
     "--quarantine",
     metavar="FOLDER",
-    help="Load what is right, and write what is wrong to a file in this folder, as JSON lines; otherwise nothing is loaded then.",
+    help="Load the valid records and write the others to a file in this folder, as JSON lines, instead of loading nothing.",
 )
-@click.option("--max-bad", metavar="LIMIT", help="With --quarantine: load nothing if more is wrong, such as 1% or 100 records.")
+@click.option("--max-bad", metavar="LIMIT", help="With --quarantine: load nothing if more records are bad, such as 1% or 100.")
 @click.option(
     "--lossy",
     type=click.Choice(("round",)),
-    help="Round numbers and times that their types cannot hold exactly; otherwise these are violations.",
+    help="Round numbers and times that their types cannot hold exactly, instead of refusing them.",
 )
-@click.option("--message", metavar="TEXT", help="A note that stands in the commit.")
+@click.option("--message", metavar="TEXT", help="A message for the commit.")
 @json_option("what was loaded")
 def command(
     uri: str | None,
@@ -94,8 +92,8 @@ def command(
 ) -> None:
     """Load files into a branch as one commit.
 
-    merge replaces entities with the same id, append refuses them, overwrite replaces everything of the types that occur. All that
-    is wrong with the data is reported at once, and then nothing is changed, unless --quarantine says where to put it.
+    merge replaces entities with the same id, append refuses them, overwrite replaces all entities of the types that occur. All
+    that is wrong with the data is reported at once, and then nothing is changed, unless --quarantine says where to put it.
 
     \b
     omnigraph load people.omni --data people.jsonl --mode merge
@@ -110,7 +108,7 @@ def command(
 @click.command("ingest", cls=Command, capability=Capability.DATA, usable=WRITES, also=ALSO)
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--data", "paths", required=True, multiple=True, metavar="PATH", help="What to load.")
-@click.option("--mode", default="merge", show_default=True, type=click.Choice(MODES), help="What happens to entities that exist.")
+@click.option("--mode", default="merge", show_default=True, type=click.Choice(MODES), help="What to do with existing entities.")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to load into.")
 @click.option("--from", "from_", default="main", show_default=True, metavar="BASE", help="Create the branch from this one.")
 @json_option("what was loaded")
@@ -125,7 +123,7 @@ def _engine(engine: EngineName, master: str | None, conf: tuple[str, ...]) -> En
     if master is None and not conf:
         return engine
     if engine == "local":
-        raise UsageError("--master and --conf are for Spark, and --engine local does without", hint="Leave one of them out.")
+        raise UsageError("--master and --conf are for Spark, not for --engine local", hint="Leave one of them out.")
     settings = {}
     for given in conf:
         name, sign, value = given.partition("=")
@@ -184,7 +182,7 @@ def _source(paths: tuple[str, ...]) -> Any:
     if "-" not in paths:
         return list(paths)
     if len(paths) > 1:
-        raise UsageError("`--data -` stands alone: stdin is one stream")
+        raise UsageError("`--data -` cannot be combined with other files: stdin is one stream")
     return Stdin()
 
 

@@ -15,8 +15,8 @@ from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, connect
 @click.command(cls=Command, capability=Capability.DATA, usable=WRITES)
 @query_options
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to change.")
-@click.option("--if-commit", metavar="ID", help="Only while the branch is at this commit; otherwise exit with 4.")
-@click.option("--message", metavar="TEXT", help="A note that stands in the commit.")
+@click.option("--if-commit", metavar="ID", help="Only if the branch is at this commit; otherwise exit with 4.")
+@click.option("--message", metavar="TEXT", help="A message for the commit.")
 @json_option("what was done")
 def command(
     name: str | None,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def command(uri: str | None, branch: str, as_json: bool) -> None:
     """Compact small fragments and complete every declared index.
 
-    It changes no answer and may run beside writers. Ctrl-C keeps what is done: each type is a commit of its own.
+    It changes no answer and can run while others write. Ctrl-C keeps what is done: each type is a commit of its own.
     """
     where = address(uri)
     echo_write("optimize", where)

@@ -40,7 +40,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name", required=False, metavar="[NAME]")
 @json_option("the profile")
 def show(name: str | None, as_json: bool) -> None:
-    """Show a profile, or the settings that hold without one."""
+    """Show a profile, or the settings that apply without one."""
     settings = here().settings
     chosen = name or os.environ.get("OMNIGRAPH_PROFILE") or None
     target = settings.store if chosen is None else settings.profile_store(chosen)

@@ -18,7 +18,7 @@ What a crashed writer left behind is named by no commit; `omnigraph cleanup` giv
 
 @click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
 @click.argument("uri", required=False, metavar="[URI]")
-@click.option("--confirm", is_flag=True, help="Accepted for scripts; there is nothing to confirm.")
+@click.option("--confirm", is_flag=True, help="Accepted for scripts; has no effect, because nothing needs to be confirmed.")
 @click.option("--force", is_flag=True, help="Accepted for scripts, with --confirm.")
 @json_option("the state of every type")
 def command(uri: str | None, confirm: bool, force: bool, as_json: bool) -> None:

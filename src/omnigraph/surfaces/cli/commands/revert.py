@@ -14,7 +14,7 @@ from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, c
 
 @click.command(cls=Command, capability=Capability.DATA, usable=WRITES, also=frozenset({"quiet"}))
 @click.argument("commit")
-@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch on which it is undone.")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to revert it on.")
 @resolve_options
 @uri_option
 @json_option("the outcome")
@@ -32,7 +32,7 @@ def command(
 ) -> int:
     """Undo what a commit did, with a new commit.
 
-    What happened to the same entities since comes up as conflicts: `ours` is the branch as it is, `theirs` the state
+    Later changes to the same entities are conflicts: `ours` is the branch as it is, `theirs` the state
     before COMMIT.
     """
     where = address(uri)

@@ -37,18 +37,18 @@ class Schemas(Group):
 
 @click.group(cls=Schemas)
 def command() -> None:
-    """Show a schema, plan a change of one, or apply it."""
+    """Show a schema, plan a change, or apply it."""
 
 
 @command.command(capability=Capability.DATA, usable=READS)
 @click.argument("uri", required=False, metavar="[URI|FILE]")
-@click.option("--branch", metavar="B", help="Of a graph: the branch whose schema is shown.")
+@click.option("--branch", metavar="B", help="The branch of the graph whose schema is shown.")
 @click.option("--diagram", is_flag=True, help="Draw the types and how they connect.")
 @json_option("source, hash and accepted form")
 def show(uri: str | None, branch: str | None, diagram: bool, as_json: bool) -> None:
     """Show the schema of a graph or a file: as text, as a diagram, or as JSON."""
     if diagram and as_json:
-        raise UsageError("--diagram and --json do not go together")
+        raise UsageError("--diagram and --json exclude each other")
     if _is_file(uri):
         assert uri is not None
         if branch is not None:
@@ -76,15 +76,15 @@ _BACKFILL = click.option(
     "fills",
     multiple=True,
     metavar="TYPE.PROPERTY=JSON",
-    help="A value for entities that exist and have none; may be given for several properties.",
+    help="A value for existing entities that have none; may be repeated.",
 )
 
 
 @command.command(capability=Capability.DIRECT, usable=READS)
 @click.argument("uri", required=False, metavar="[URI|FILE]")
 @click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
-@click.option("--branch", default="main", show_default=True, metavar="B", help="Of a graph: the branch that would change.")
-@click.option("--allow-data-loss", is_flag=True, help="Plan drops as hard: older snapshots lose the data too.")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch of the graph that would change.")
+@click.option("--allow-data-loss", is_flag=True, help="Plan hard drops: older snapshots lose the data too.")
 @_BACKFILL
 @json_option("the plan")
 def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, fills: tuple[str, ...], as_json: bool) -> int:
@@ -117,12 +117,12 @@ def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool,
 @command.command(capability=Capability.DATA, usable=WRITES, also=frozenset({"quiet"}))
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
-@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch that gets it.")
-@click.option("--allow-data-loss", is_flag=True, help="Drops are hard: what is dropped is taken out of what is stored.")
+@click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to apply it to.")
+@click.option("--allow-data-loss", is_flag=True, help="Make drops hard: dropped data is removed from the stored files.")
 @_BACKFILL
 @json_option("what was done")
 def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, fills: tuple[str, ...], as_json: bool) -> None:
-    """Give a branch another schema, as one commit. Other branches keep theirs."""
+    """Apply a schema to a branch, as one commit. Other branches keep theirs."""
     read_source(desired_path, what="schema file")
     filled = _backfill(fills)
     where = address(uri)

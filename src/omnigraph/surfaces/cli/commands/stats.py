@@ -16,7 +16,7 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
 @target_options
 @json_option("the numbers")
 def command(uri: str | None, branch: str | None, snapshot: str | None, as_json: bool) -> None:
-    """Show counts, type by type, what is indexed and how far, and what failed in the background."""
+    """Show the number of entities and the indexes of each type, and what failed in the background."""
     branch, snapshot = target(branch, snapshot)
     with connect(uri) as graph:
         found = graph.run(Stats(graph.ref, branch, snapshot))

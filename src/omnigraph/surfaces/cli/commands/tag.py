@@ -23,7 +23,7 @@ QUIET = frozenset({"quiet"})
 
 @click.group(cls=Group)
 def command() -> None:
-    """Create, list and delete names of commits. A commit with a name is never cleaned up."""
+    """Create, list and delete tags. A tagged commit is never cleaned up."""
 
 
 @command.command(capability=Capability.DATA, usable=WRITES, also=QUIET)
@@ -33,7 +33,7 @@ def command() -> None:
 @uri_option
 @json_option("what was named")
 def create(name: str, commit: str | None, branch: str, uri: str | None, as_json: bool) -> None:
-    """Name a commit, or the newest one of a branch."""
+    """Tag a commit, or the newest commit of a branch."""
     where = address(uri)
     echo_write("tag create", where)
     with connect_to(where, read_only=False) as graph, one_step("omnigraph tag list"):
@@ -63,7 +63,7 @@ def list_(uri: str | None, as_json: bool) -> None:
 @uri_option
 @json_option("what was forgotten")
 def delete(name: str, uri: str | None, as_json: bool) -> None:
-    """Delete a name. The commit may be cleaned up afterwards."""
+    """Delete a tag. Its commit may be cleaned up afterwards."""
     where = address(uri)
     echo_write("tag delete", where)
     with connect_to(where, read_only=False) as graph, one_step("omnigraph tag list"):

@@ -13,11 +13,11 @@ from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, co
 
 @click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
 @click.argument("uri", required=False, metavar="[URI]")
-@click.option("--deep", is_flag=True, help="Look at every commit that is kept, not only at the newest ones and tags.")
+@click.option("--deep", is_flag=True, help="Check every commit that is kept, not only the newest ones and tags.")
 @click.option("--content", is_flag=True, help="Read everything: checksums, ids, ends of edges, constraints, indexes.")
 @json_option("what was found")
 def command(uri: str | None, deep: bool, content: bool, as_json: bool) -> int:
-    """Check the stored graph for damage. Reads only; exits with 1 if something is wrong."""
+    """Check the stored graph for damage. Only reads; exits with 1 if something is wrong."""
     where = address(uri)
     from omnigraph.surfaces.progress import working
 

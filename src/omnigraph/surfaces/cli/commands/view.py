@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 @click.option("--params", metavar="JSON", help="Parameters of the query.")
 @click.option("--params-file", metavar="FILE", help="A file with that object; `-` is stdin.")
 @click.option("--diff", nargs=2, metavar="FROM TO", help="Draw what differs between two branches, tags or commits.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many rows of a query, or changes of a diff.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Maximum number of rows of a query, or of changes of a diff."
+)
 @target_options
-@click.option("--out", metavar="FILE", help="Keep the page under this name.")
+@click.option("--out", metavar="FILE", help="Save the page to this file.")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
 @json_option("what was drawn")
 def command(
@@ -49,7 +51,7 @@ def command(
 ) -> None:
     """Draw a graph: its schema, what a query matches, or what differs between two states.
 
-    The page is one file that needs no network. Without --out it stands in a temporary folder.
+    The page is one file that needs no network. Without --out it is written to a temporary folder.
 
     \b
     omnigraph view people.omni
