@@ -19,33 +19,62 @@ their surface does not have:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 ANY: Final = "…"
 """The value of an option, where it is for the reader to choose."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class _Value:
+    """Equal and hashed by its fields, which do not change. (Dataclasses are for packages above this one.)"""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _fields(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, _Value) and other._fields() == self._fields()
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self._fields())))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} does not change")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._fields()))})"
+
+
+class Option(_Value):
     """An option of the operation that failed, by its name in Python."""
 
+    __slots__ = ("name", "value")
     name: str
-    value: object = ANY
+    value: object
+
+    def __init__(self, name: str, value: object = ANY) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "value", value)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Option, (self.name, self.value)
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Action:
+class Action(_Value):
     """An operation of the product, by its name in `omnigraph.service.operations`, or `help` for the call that failed."""
 
+    __slots__ = ("operation", "options")
     operation: str
     options: tuple[Option, ...]
 
     def __init__(self, operation: str, *options: Option) -> None:
         object.__setattr__(self, "operation", operation)
         object.__setattr__(self, "options", options)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Action, (self.operation, *self.options)
 
 
 class Words(Protocol):
@@ -56,14 +85,17 @@ class Words(Protocol):
     def action(self, action: Action) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Hint:
+class Hint(_Value):
     """What to do next: text, options, operations, and hints that not every surface can give."""
 
+    __slots__ = ("parts",)
     parts: tuple[str | Option | Action | Hint, ...]
 
     def __init__(self, *parts: str | Option | Action | Hint) -> None:
         object.__setattr__(self, "parts", parts)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Hint, self.parts
 
     def __str__(self) -> str:
         return self.worded(PYTHON)
@@ -87,18 +119,25 @@ class Hint:
         return "".join(said)
 
 
-@dataclass(frozen=True, slots=True)
+def _spelt(value: object) -> str:
+    """A value as it is written in Python, texts in double quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_spelt(name)}: {_spelt(of)}" for name, of in value.items()) + "}"
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
 class PythonWords:
     """Keyword arguments, and methods of a graph `g`."""
 
-    calls: Mapping[str, str]
+    def __init__(self, calls: Mapping[str, str]) -> None:
+        self.calls = calls
 
     def option(self, option: Option) -> str:
         """`timeout=…`, `lossy="round"`."""
         value = option.value
         if value is ANY:
             return f"{option.name}={ANY}"
-        return f"{option.name}={json.dumps(value, ensure_ascii=False) if isinstance(value, str | dict) else repr(value)}"
+        return f"{option.name}={_spelt(value)}"
 
     def action(self, action: Action) -> str:
         """`` `g.verify()` ``."""

@@ -17,6 +17,7 @@ from tests.test_errors import ALL as ERRORS
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.hints import Action, Hint, Option
 
 WAYS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda value: pickle.loads(pickle.dumps(value)),
@@ -103,6 +104,8 @@ def test_every_error(world: World, way: str) -> None:
 
 
 def _sample(name: str, parameter: inspect.Parameter, refused: og.GraphError) -> object:
+    if name == "hint":
+        return Hint("Try ", Option("mode", "merge"), " or ", Action("verify"), ".", Hint(" Or ", Option("timeout"), "."))
     if name in ("violations", "conflicts"):
         return refused.violations  # type: ignore[attr-defined]
     kind = str(parameter.annotation)
