@@ -244,7 +244,7 @@ def test_vectors_that_are_none_are_refused(given: list[list[float]]) -> None:
         def embed(self, texts: Sequence[str], dimension: int) -> list[list[float]]:
             return given
 
-    with pytest.raises(og.QueryError, match="no 2 finite numbers"):
+    with pytest.raises(og.QueryError, match="did not return 2 finite numbers"):
         Paced(Wrong(), Pace()).embed(["a", "b"], 2)
 
 

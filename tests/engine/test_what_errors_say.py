@@ -59,7 +59,7 @@ def test_hints_say_something_new(graph: og.Graph, name: str) -> None:
 def test_small_amounts_of_memory_are_not_nothing(graph: og.Graph) -> None:
     with (
         og.open(graph.uri, memory=100) as small,
-        pytest.raises(og.ResourceLimit, match="about 152 bytes, and 100 bytes may be used"),
+        pytest.raises(og.ResourceLimit, match="about 152 bytes, but only 100 bytes may be used"),
     ):
         small.analytics.pagerank()
 

@@ -239,7 +239,7 @@ def test_a_cursor_of_a_branch_that_was_made_again_is_refused(graph: og.Graph) ->
     cursor = graph.changes(branch="work").next
     graph.branches.delete("work")
     graph.branches.create("work")
-    with pytest.raises(og.CursorRejected, match=r"change cursor rejected: .*deleted and made again"):
+    with pytest.raises(og.CursorRejected, match=r"change cursor rejected: .*deleted and created again"):
         graph.changes(cursor, branch="work")
 
 

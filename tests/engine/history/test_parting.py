@@ -87,5 +87,5 @@ def test_the_same_change_on_both_sides_can_be_merged(tmp_path: Path) -> None:
 
 def test_schemas_that_went_apart_cannot_be_merged_and_the_error_says_so(tmp_path: Path) -> None:
     g = parted(tmp_path, main=(with_property("height: I32?"),), x=(with_property("shoe: I32?"),))
-    with pytest.raises(og.SchemaBoundary, match="have both changed since they parted"):
+    with pytest.raises(og.SchemaBoundary, match="have both changed since they diverged"):
         g.merge("x", into="main")

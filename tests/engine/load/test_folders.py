@@ -221,7 +221,7 @@ def test_a_file_is_loaded_once_however_often_it_is_named(tmp_path: Path) -> None
     [
         ("Person.csv", b"PAR1xxxxPAR1", "it is a Parquet file, not text in UTF-8"),
         ("Person.csv", "name\nx\n".encode("utf-16"), "it is text in UTF-16, not text in UTF-8"),
-        ("Person.csv", "name\nx\n".encode("utf-16-le"), "UTF-16 perhaps"),
+        ("Person.csv", "name\nx\n".encode("utf-16-le"), "perhaps UTF-16"),
         ("a.jsonl", '{"type": "Person"}\n'.encode("utf-16"), "it is text in UTF-16"),
         ("a.jsonl", gzip.compress(b"{}", mtime=0), "it is packed by gzip, not text"),
         ("a.jsonl.gz", b"{}\n", "it is not packed by gzip, as its name says"),

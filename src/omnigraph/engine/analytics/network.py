@@ -125,7 +125,7 @@ def network_of(view: View, scope: Scope) -> Network:
     needed, budget = needed_bytes(view, scope), view.workspace.memory.budget
     if needed > budget:
         raise ResourceLimit(
-            f"this part of the graph needs about {size(needed)}, and {size(budget)} is available",
+            f"this part of the graph needs about {size(needed)}, but only {size(budget)} may be used",
             hint=Hint(
                 "Name fewer types, or run it on Spark.", Hint(" Or open the graph with more memory: ", Option("memory"), ".")
             ),

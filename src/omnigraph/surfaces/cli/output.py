@@ -15,7 +15,6 @@ from omnigraph.error_details import Located
 from omnigraph.errors import GraphError, LanguageError, OutputFailed, exit_code
 from omnigraph.model.phrases import counted
 from omnigraph.model.printable import printable
-from omnigraph.surfaces.cli.wording import COMMAND_LINE
 
 _OURS: Final = f"\x1b{os.urandom(8).hex()}"
 """How a style of ours begins until it is shown. Nothing that is stored can know it."""
@@ -113,6 +112,8 @@ def use_colour(stream: TextIO) -> bool:
 
 def advice(error: GraphError) -> str:
     """What to do next."""
+    from omnigraph.surfaces.cli.wording import COMMAND_LINE
+
     return error.advice.worded(COMMAND_LINE)
 
 
