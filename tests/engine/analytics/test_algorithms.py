@@ -126,7 +126,7 @@ def test_part_of_a_graph(tmp_path: Path) -> None:
     with pytest.raises(og.UsageError, match="no edge type `Know`") as error:
         analytics.degree(edges="Know")
     assert "Knows" in str(error.value.hint)
-    with pytest.raises(og.UsageError, match="which type"):
+    with pytest.raises(og.UsageError, match="the type of the ids to start from is not given"):
         analytics.k_hop(["a"], 1)
     with pytest.raises(og.NotFound, match="no Person `zoe`"):
         analytics.k_hop(["a", "zoe"], 1, edges="Knows")
@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_refused_before_it_is_read(tmp_path: Path) -> None:
     make_graph(tmp_path, SCHEMA, {"Person": [{"name": f"p{i}"} for i in range(2000)]}).close()
     with og.open(tmp_path / "graph", memory=64 << 10) as graph, pytest.raises(og.ResourceLimit) as error:
         graph.analytics.degree()
-    assert "omnigraph.spark" in str(error.value.hint)
+    assert str(error.value.hint) == "Name fewer types, or run it on Spark. Or open the graph with more memory: memory=…."
 
 
 # ── writing back ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -228,7 +228,7 @@ def test_a_property_that_cannot_hold_the_values_is_refused(star: og.Graph, prope
 def test_where_to_write_must_be_said(star: og.Graph) -> None:
     with pytest.raises(og.UsageError, match="cannot be written to"):
         star.analytics.pagerank(edges="Knows", at=star.commits()[0].id, write_to="rank")
-    with pytest.raises(og.UsageError, match="nothing is to be written"):
+    with pytest.raises(og.UsageError, match="no property to write to"):
         star.analytics.pagerank(edges="Knows", onto="main")
 
 
