@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from omnigraph.engine.arrays.column import Array
-from omnigraph.engine.arrays.numbering import Mark
+from omnigraph.engine.arrays.numbering import Fingerprint
 from omnigraph.engine.arrays.quantized import Quantized, joined, matrix, quantize
 from omnigraph.engine.snapshot.memory import Key, Memory
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array
@@ -59,7 +59,7 @@ class _Column:
         found = self._keep(stored, joined(parts, self._width))
         if worth:
 
-            def make() -> tuple[Arrays, dict[str, Mark]]:
+            def make() -> tuple[Arrays, dict[str, Fingerprint]]:
                 return {**_to_arrays(found), **deleted_to_array(stored.fragments, stored.deleted)}, {}
 
             self._saved.save(self._home, stored.pin, stored.fragments, make, made_by=self._made_by)
