@@ -194,7 +194,7 @@ def _errors() -> str:
     tree = inspect.cleandoc(errors.__doc__ or "").split("\n\n")[1]
     lead = (
         f"```text\n{tree}\n```\n\nEvery error has `code`, `message`, `hint` and `retryable`; `to_dict()` gives them as data. "
-        "`hint` says what to do next, in Python's words; a command says it in those of the command line."
+        "`hint` says what to do next, in Python's words; commands and the server say it in theirs."
     )
     return _page("Errors", f"{lead}\n\n{_rows(('code', 'class', 'meaning', 'retry', 'exit code'), rows)}")
 

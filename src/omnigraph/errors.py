@@ -170,7 +170,7 @@ class UnsupportedChange(SchemaChangeError):
     """The plan contains a step that cannot be applied to existing data."""
 
     code = "unsupported_change"
-    default_hint = Hint(Action("plan_schema"), " shows every step. Split the change, or load into a new property.")
+    default_hint = Hint("Split the change, or load into a new property.", Hint(" ", Action("plan_schema"), " shows every step."))
 
 
 class VoidConstraint(SchemaChangeError):
@@ -214,7 +214,7 @@ class WouldEmpty(InputError):
     """
 
     code = "would_empty"
-    default_hint = Hint("Nothing was done. To go ahead anyway, set ", Option("allow_empty", True), ".")
+    default_hint = Hint("Nothing was done.", Hint(" To go ahead anyway, set ", Option("allow_empty", True), "."))
 
     def __init__(self, message: str, *, types: Mapping[str, int] | None = None, hint: Hint | str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -416,7 +416,8 @@ class MergeConflict(ConflictError):
 
     code = "merge_conflict"
     default_hint = Hint(
-        "Nothing was changed. List the conflicts with ", Option("dry_run", True), ", settle them with ", Option("resolve"), "."
+        "Nothing was changed.",
+        Hint(" List the conflicts with ", Option("dry_run", True), ", resolve them with ", Option("resolve"), "."),
     )
 
     def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: Hint | str | None = None) -> None:
@@ -574,7 +575,7 @@ class DamagedRecord(StorageError):
 
     code = "damaged_record"
     retryable = False
-    default_hint = Hint(Action("verify"), " lists what is damaged. Restore it from a copy.")
+    default_hint = Hint("Restore it from a copy.", Hint(" ", Action("verify"), " lists what is damaged."))
 
 
 class UnexpectedError(GraphError):

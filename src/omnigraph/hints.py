@@ -13,8 +13,8 @@ their surface does not have:
 
     Hint("Narrow the pattern or add a limit.", Hint(" Or give the query more time: ", Option("timeout"), "."))
 
-`PYTHON` holds the words of Python, which tracebacks and `error.hint` use; those of the command line are in
-`surfaces/cli/wording.py`. A test refuses text in a hint that only one surface would understand.
+`PYTHON` holds the words of Python, which tracebacks and `error.hint` use; those of commands are in `surfaces/wording.py`,
+those of HTTP in `wire/wording.py`. A test refuses text in a hint that only one surface would understand.
 """
 
 from __future__ import annotations

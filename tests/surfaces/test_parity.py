@@ -10,7 +10,7 @@ import pytest
 from tests.surfaces.calling import NAMES, Call
 
 import omnigraph as og_api
-from omnigraph.surfaces.cli.wording import COMMAND_LINE
+from omnigraph.surfaces.wording import COMMAND_LINE
 
 SAME: dict[str, tuple[list[str], Callable[[og_api.Graph], Any]]] = {
     "query": (["query", "-e", NAMES], lambda g: g.query(NAMES).to_dict()),

@@ -21,7 +21,10 @@ from omnigraph.errors import GraphError
 from omnigraph.hints import PYTHON, Action, Hint, Option
 from omnigraph.service import operations
 from omnigraph.surfaces.cli.main import cli
-from omnigraph.surfaces.cli.wording import COMMAND_LINE, COMMANDS, FLAGS, PLAIN
+from omnigraph.surfaces.http.routes import ROUTES as HTTP_ROUTES
+from omnigraph.surfaces.wording import COMMAND_LINE, COMMANDS, FLAGS, PLAIN
+from omnigraph.wire import requests
+from omnigraph.wire.wording import HTTP, MEMBERS, ROUTES
 
 SOURCES = Path(omnigraph.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -58,7 +61,7 @@ def hints() -> Iterator[tuple[str, str]]:
     """Every text of a hint in the sources outside of the command line and Spark, whose readers are known; and where it stands."""
     for path in sorted(SOURCES.rglob("*.py")):
         where = str(path.relative_to(SOURCES))
-        if where.startswith(("surfaces/cli/", "pipeline/", "hints.py")):
+        if where.startswith(("surfaces/cli/", "surfaces/http/", "pipeline/", "hints.py")):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
@@ -93,7 +96,7 @@ def messages() -> Iterator[tuple[str, str]]:
     """Every message that is raised in the sources outside of the command line and Spark, and where."""
     for path in sorted(SOURCES.rglob("*.py")):
         where = str(path.relative_to(SOURCES))
-        if not where.startswith(("surfaces/cli/", "pipeline/", "language/")):
+        if not where.startswith(("surfaces/cli/", "surfaces/http/", "pipeline/", "language/")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
                     for text in texts(node.exc.args[0]):
@@ -169,6 +172,20 @@ def test_every_action_of_a_hint_is_an_operation_that_each_surface_has_words_for(
     assert {command.removeprefix("omnigraph ") for command in COMMANDS.values()} <= {path for path, _ in leaves()}
 
 
+def test_every_member_and_route_of_a_hint_is_one_of_the_server() -> None:
+    members = {
+        name
+        for cls in vars(requests).values()
+        if hasattr(cls, "__struct_encode_fields__")
+        for name in cls.__struct_encode_fields__
+    }
+    assert set(MEMBERS.values()) <= members | {"start"}  # in the address of a poll
+    served = {f"{route.method} {re.sub(r'^/graphs/{[^}]*}', '…', route.path)}" for route in HTTP_ROUTES}
+    assert set(ROUTES.values()) <= served
+    assert set(MEMBERS) <= named("Option")
+    assert set(ROUTES) <= named("Action")
+
+
 def test_every_flag_that_a_command_names_is_one_that_there_is() -> None:
     known, wrong = options(), []
     for path in sorted((SOURCES / "surfaces/cli").rglob("*.py")):
@@ -191,6 +208,7 @@ def test_the_hint_of_each_error_has_words_on_each_surface(cls: type[GraphError])
         assert text == "" or text.endswith(".")
     assert not OF_ONE_SURFACE["an argument of Python"].search(shown)
     assert not FLAG.search(str(hint))
+    assert not any(OF_ONE_SURFACE[what].search(hint.worded(HTTP)) for what in ("a flag", "a command", "a call of Python"))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from omnigraph import errors as e
+from omnigraph.wire.wording import HTTP
 
 Code = Literal[
     "unauthorized", "forbidden", "bad_request", "not_found", "method_not_allowed", "conflict", "too_many_requests", "internal"
@@ -170,8 +171,9 @@ def error_output(error: e.GraphError) -> tuple[int, ErrorOutput]:
         about["code"] = code
     if status == 500:
         return status, ErrorOutput(error=INTERNAL_TEXT, **about)
-    if error.hint:
-        about["hint"] = error.hint
+    hint = error.advice.worded(HTTP)
+    if hint:
+        about["hint"] = hint
     for cls, add in _DETAILS.items():
         if isinstance(error, cls):
             about |= add(error)

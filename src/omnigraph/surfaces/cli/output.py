@@ -112,7 +112,7 @@ def use_colour(stream: TextIO) -> bool:
 
 def advice(error: GraphError) -> str:
     """What to do next."""
-    from omnigraph.surfaces.cli.wording import COMMAND_LINE
+    from omnigraph.surfaces.wording import COMMAND_LINE
 
     return error.advice.worded(COMMAND_LINE)
 

@@ -18,6 +18,7 @@ import click
 from omnigraph.errors import GraphError
 from omnigraph.model.versions import API_VERSION
 from omnigraph.surfaces.http.settings import DEFAULT_BIND, Access, ServerSettings, is_set
+from omnigraph.surfaces.wording import COMMAND_LINE
 
 _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.argument("graphs", nargs=-1, required=True, metavar="GRAPH…"),
@@ -122,8 +123,9 @@ def _run(command: click.Command, arguments: list[str]) -> None:
         sys.exit(command.main(arguments, prog_name=command.name, standalone_mode=False))
     except GraphError as error:
         click.echo(f"error: {error}", err=True)
-        if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
+        hint = error.advice.worded(COMMAND_LINE)
+        if hint:
+            click.echo(f"hint: {hint}", err=True)
         sys.exit(1)
     except click.ClickException as error:
         error.show()

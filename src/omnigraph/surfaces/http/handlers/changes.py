@@ -89,7 +89,7 @@ async def baseline(call: Call) -> Response:
     found = await call.run(Baseline(call.graph.ref, branch_of(wanted.branch), **filters))
 
     def chunks() -> Iterator[bytes]:
-        for _, lines in found.portions():
+        for _, lines in found.chunks():
             yield lines
         yield msgspec.json.encode(found.last_record) + b"\n"
 

@@ -81,7 +81,7 @@ def _complaints_by(unit: str) -> Iterator[None]:
         where = "" if first.line is None else f"{unit} {first.line}: "
         more = len(error.violations) - 1
         text = f"{where}{first.message}{f' (and {more} more)' if more else ''}"
-        raise ValidationError(text, violations=error.violations, hint=error.hint) from error
+        raise ValidationError(text, violations=error.violations, hint=error.advice) from error
 
 
 @contextmanager

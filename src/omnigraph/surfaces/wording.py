@@ -1,4 +1,4 @@
-"""Hints in the words of the command line.
+"""Hints in the words of the command line, for `omnigraph` and the server's own command.
 
     Option("skip_unknown", True)                    --skip-unknown
     Option("lossy", "round")                        --lossy round
