@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import history, language, load, mutations, queries, startup, storage, tables, vectors
+from benchmarks import history, language, load, mutations, queries, server, startup, storage, tables, vectors
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -18,6 +18,7 @@ SUITES = {
     "load": load.measure,
     "mutations": mutations.measure,
     "queries": queries.measure,
+    "server": server.measure,
     "startup": startup.measure,
     "storage": storage.measure,
     "tables": tables.measure,

@@ -30,6 +30,9 @@ class Kept:
     def __init__(self) -> None:
         self.records: list[AuditRecord] = []
 
+    def takes(self, outcome: object) -> bool:
+        return True
+
     def write(self, record: AuditRecord) -> None:
         self.records.append(record)
 

@@ -172,6 +172,9 @@ class Traced:
         yield
         self.steps.append("leave")
 
+    def takes(self, outcome: object) -> bool:
+        return True
+
     def write(self, record: Any) -> None:
         self.steps.append(f"{record.kind} {record.outcome}")
 

@@ -51,6 +51,10 @@ class AuditRecord:
 class Sink(Protocol):
     """Takes records."""
 
+    def takes(self, outcome: Outcome) -> bool:
+        """Whether records of this outcome are kept: those that are not need not be made."""
+        ...
+
     def write(self, record: AuditRecord) -> None:
         """Keep a record."""
         ...
@@ -62,8 +66,15 @@ class LogSink:
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(LOGGER)
 
+    def takes(self, outcome: Outcome) -> bool:
+        return self._logger.isEnabledFor(_level(outcome))
+
     def write(self, record: AuditRecord) -> None:
-        level = logging.DEBUG if record.outcome == "allowed" else logging.INFO
+        level = _level(record.outcome)
         if self._logger.isEnabledFor(level):
             said = record.to_dict()
             self._logger.log(level, "%s", json.dumps(said, ensure_ascii=False), extra={"audit": said})
+
+
+def _level(outcome: Outcome) -> int:
+    return logging.DEBUG if outcome == "allowed" else logging.INFO

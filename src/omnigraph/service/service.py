@@ -76,7 +76,8 @@ class Service:
         """One decision, written down; raises if it is a denial. What is about no graph, as a list of them, asks here itself."""
         decision = self._authoriser.decide(caller.actor, resource, access)
         outcome: Outcome = "allowed" if decision.allowed else "denied"
-        self._audit.write(_about("decision", caller, operation, resource, outcome, access, decision))
+        if self._audit.takes(outcome):
+            self._audit.write(_about("decision", caller, operation, resource, outcome, access, decision))
         if not decision.allowed:
             raise Forbidden(decision.message, action=access.action.value, rule=decision.rule)
         return decision

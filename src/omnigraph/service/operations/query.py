@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
@@ -49,15 +49,24 @@ class Query(GraphOperation["Result"]):
             cancel=self.cancel,
         )
 
-    def small_at(self, graph: Graph) -> str | None:
-        """The state of the graph that it would read now, if its plan proves to be small there; None if it does not."""
+    def state(self, graph: Graph) -> str:
+        """What it would read now: the same until the next commit, or until what is stored is laid out anew."""
+        from omnigraph.engine.parts import parts_of
+
+        return parts_of(graph).view(self.branch, self.at).snapshot.layout
+
+    def is_small(self, graph: Graph) -> bool:
+        """Whether its plan proves to be small."""
         from omnigraph.engine.parts import parts_of
         from omnigraph.engine.planning.small import is_small
 
         parts = parts_of(graph)
         view = parts.view(self.branch, self.at)
-        prepared = parts.reader.prepare(view, self.source, self.query_name)
-        return view.snapshot.layout if is_small(prepared.plan(view), view) else None
+        return is_small(parts.reader.prepare(view, self.source, self.query_name).plan(view), view)
+
+    def unlimited(self) -> Query:
+        """The same without limits: for one that is known to stay far below them."""
+        return replace(self, timeout=None, memory_limit=None, cancel=None)
 
     @property
     def size(self) -> int:

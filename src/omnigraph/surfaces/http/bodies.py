@@ -42,7 +42,8 @@ async def read_body(
     size = 0
     while True:
         try:
-            message = await asyncio.wait_for(receive(), seconds)
+            async with asyncio.timeout(seconds):
+                message = await receive()
         except TimeoutError:
             raise TooSlow(f"the rest of the body did not come within {seconds:g} s") from None
         if message["type"] == "http.disconnect":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
@@ -37,8 +37,8 @@ class Call:
     receive: Receive
     caller: Caller
     found: ServedGraph | None = None
-    cancel: Event = field(default_factory=Event)
-    """Set when the client has gone."""
+    cancel: Event | None = None
+    """Set when the client has gone, if somebody wants to know."""
 
     @property
     def graph(self) -> ServedGraph:

@@ -42,6 +42,8 @@ _PACKERS: Final[dict[str, Callable[[], Packer]]] = {"zstd": _zstd, "gzip": _gzip
 def accepted(headers: list[tuple[bytes, bytes]]) -> str | None:
     """What a client takes, of what there is: the one it likes best, zstd if it does not care."""
     likes: dict[str, float] = {}
+    if not any(name == b"accept-encoding" for name, _ in headers):
+        return None
     for name, value in headers:
         if name == b"accept-encoding":
             for part in value.decode("latin-1").split(","):

@@ -36,8 +36,8 @@ class QuickReads:
         """The answer to a read, here or in a thread."""
         graph, key = call.graph, _key(call.graph, operation)
         known = self._known.get(key)
-        if known is not None and known == operation.small_at(self._graphs.open(graph.ref)):
-            return call.run_here(operation)
+        if known is not None and known == operation.state(self._graphs.open(graph.ref)):
+            return call.run_here(operation.unlimited())
         result, state = await call.do(lambda: self._measured(call, operation))
         if state is not None:
             self._known[key] = state
@@ -51,7 +51,9 @@ class QuickReads:
         result = call.run_here(operation)
         if time.perf_counter() - begun > _SECONDS or operation.at is not None or not call.graph.is_local:
             return result, None
-        return result, operation.small_at(self._graphs.open(call.graph.ref))
+        opened = self._graphs.open(call.graph.ref)
+        state = operation.state(opened)
+        return result, state if operation.is_small(opened) and state == operation.state(opened) else None
 
 
 def _key(graph: ServedGraph, operation: Query) -> _Key:

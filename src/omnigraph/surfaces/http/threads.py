@@ -45,7 +45,8 @@ class Threads:
         try:
             await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
-                call.cancel.set()
+                if call.cancel is not None:
+                    call.cancel.set()
                 running.add_done_callback(_read_and_forget)
                 raise ClientGone
             return await running

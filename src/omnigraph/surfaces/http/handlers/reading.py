@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 from starlette.responses import Response
 
 from omnigraph.errors import UsageError
@@ -34,6 +36,7 @@ def _read(
     if branch is not None and snapshot is not None:
         raise UsageError("request may specify branch or snapshot, not both", hint="Leave one of them out.")
     limits = call.application.limits
+    call.cancel = Event()
     return Query(
         call.graph.ref,
         source,
