@@ -1,4 +1,9 @@
-"""For all tests: how long an example takes says something about the machine, not about the claim, and the order they run in.
+"""For all tests: how long an example takes says something about the machine, not about the claim; where folders are, and the
+order they run in.
+
+Folders of tests are in memory where there is room: no claim is about the disk, and a fifth of the work of a small graph is its
+file system's. A folder goes with its test unless the test failed. What was made by collecting 8,000 tests stays, so nobody
+looks for garbage in it.
 
 Two processes share the tests: each begins with one half of the list, and who is done first takes over from the end of the other's.
 So each half begins with what takes long, and ends with what is done in a moment. All that use the Spark session of their process
@@ -6,6 +11,12 @@ are in the first half: a session starts for twenty seconds, and one process has 
 """
 
 from __future__ import annotations
+
+import gc
+import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -23,6 +34,23 @@ LONGEST = (
 )
 """What takes longest beside the session of Spark, in this order."""
 
+MEMORY = Path("/dev/shm")
+ROOM = 6 << 30
+"""Bytes that are to be free in memory: tests leave some 3 GB if all of them fail."""
+
+
+def folders_in_memory() -> None:
+    """Have pytest and `tempfile` make folders in memory, in this process and in those that share its tests."""
+    if "PYTEST_DEBUG_TEMPROOT" in os.environ or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    available = next((line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable:")), "0 0")
+    if int(available.split()[1]) << 10 >= 2 * ROOM:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
+
+
+folders_in_memory()
+tempfile.tempdir = os.environ.get("PYTEST_DEBUG_TEMPROOT")  # None: wherever they are
+
 settings.register_profile("omnigraph", deadline=None)
 settings.load_profile("omnigraph")
 
@@ -30,6 +58,11 @@ settings.load_profile("omnigraph")
 def _place(item: pytest.Item) -> int:
     """Where in the list of the longest a test stands; those that are only slow come after it."""
     return next((at for at, name in enumerate(LONGEST) if item.path.as_posix().endswith(name)), len(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
