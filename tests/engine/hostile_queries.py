@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import omnigraph
+from omnigraph.engine.execution.budget import Budget
 from omnigraph.errors import GraphError
 
 SCHEMA = """
@@ -28,6 +29,8 @@ NODES = 3_000
 EDGES_PER_NODE = 40
 MANY = 300_000
 _REFERENCE_SECONDS = 0.08
+UNSEEN = 0.1
+"""Seconds of work between two looks at the clock, at most: 0.05, and as much again for a call of a library in one piece."""
 
 
 def read(body: str, parameters: str = "") -> str:
@@ -133,8 +136,55 @@ def _status(name: str) -> int:
     return int(line.split()[1]) * 1024
 
 
+class Looks:
+    """How long queries did not look at the clock: the longest time between two looks, and between which."""
+
+    def __init__(self) -> None:
+        self.longest, self.between = 0.0, ""
+        self._last: tuple[float, float, str] | None = None
+        look = Budget.check
+
+        def looked(budget: Budget, operator: str) -> None:
+            self.note(operator)
+            look(budget, operator)
+
+        vars_of: Any = Budget
+        vars_of.check = looked
+
+    def note(self, operator: str) -> None:
+        """Somebody looks. What counts is the work since: other processes want their turn, too."""
+        now = (time.perf_counter(), time.process_time(), operator)
+        if self._last is not None:
+            waited = min(now[0] - self._last[0], now[1] - self._last[1])
+            if waited > self.longest:
+                self.longest, self.between = waited, f"{self._last[2]} … {operator}"
+        self._last = now
+
+    def begin(self) -> None:
+        self.longest, self.between, self._last = 0.0, "", None
+        self.note("the beginning")
+
+    def ended(self) -> dict[str, Any]:
+        self.note("the end")
+        return {"unseen": self.longest, "between": self.between}
+
+
+LOOKS = Looks()
+
+
 def asked(graph: Any, text: str, params: dict[str, Any] | None, **limits: Any) -> dict[str, Any]:
-    """What became of a query, and what it took."""
+    """What became of a query, and what it took. One that seems not to have looked at the clock is asked again: it may have been
+    the machine, which has others to serve."""
+    first = _asked(graph, text, params, **limits)
+    for _ in range(3):
+        if first["unseen"] > UNSEEN:
+            again = _asked(graph, text, params, **limits)
+            first["unseen"], first["between"] = min((one["unseen"], one["between"]) for one in (first, again))
+    return first
+
+
+def _asked(graph: Any, text: str, params: dict[str, Any] | None, **limits: Any) -> dict[str, Any]:
+    LOOKS.begin()
     Path("/proc/self/clear_refs").write_text("5")  # the most memory is counted from here on
     before, wall, cpu = _status("VmRSS"), time.perf_counter(), time.process_time()
     try:
@@ -143,7 +193,7 @@ def asked(graph: Any, text: str, params: dict[str, Any] | None, **limits: Any) -
         outcome = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     except Exception as error:  # what must not be: the test says so
         outcome = f"raw {type(error).__name__}: {error}"
-    spent = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+    spent = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, **LOOKS.ended()}
     return {"outcome": outcome[:200], "growth": _status("VmHWM") - before, **spent}
 
 

@@ -17,6 +17,8 @@ import omnigraph
 from omnigraph.engine.execution import budget
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.snapshot.edges import Edges
+from omnigraph.engine.snapshot.nodes import Nodes
+from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.errors import ParseError, QueryCancelled, QueryError, ResourceLimit
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,7 +29,6 @@ BESIDE = 64_000_000
 LATE = 0.35
 """Seconds a query may take longer, by the clock of the process or by that on the wall: other processes want their turn, too.
 On a slower machine it is as much longer as a fixed piece of work takes there (`hostile.slowness`)."""
-
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured by /proc")
 
 
@@ -58,6 +59,8 @@ def test_hostile_queries_stay_within_their_limits(folder: Path, seconds: str, me
             wrong.append(f"{name}: {found['outcome']}")
         if min(found["wall"], found["cpu"]) > SECONDS + LATE * found["slowness"]:
             wrong.append(f"{name}: {found['wall']:.2f} s ({found['cpu']:.2f} s of work): {found['outcome']}")
+        if found["unseen"] > hostile.UNSEEN * found["slowness"]:
+            wrong.append(f"{name}: did not look at the clock for {found['unseen']:.3f} s: {found['between']}")
         if memory != "-" and found["growth"] > MEMORY + BESIDE:
             wrong.append(f"{name}: grew by {found['growth'] / 1e6:.0f} MB: {found['outcome']}")
     assert not wrong, "\n".join(wrong)
@@ -74,6 +77,8 @@ def test_random_hostile_queries_stay_within_their_limits(folder: Path) -> None:
         what = f"{one['seed']}: {one['wall']:.2f} s ({one['cpu']:.2f} s of work), {one['growth'] / 1e6:.0f} MB: {one['outcome']}"
         known = one["outcome"].endswith(" rows") or one["outcome"].startswith(("ResourceLimit", "QueryError"))
         late = min(one["wall"], one["cpu"]) > 0.1 + LATE * one["slowness"]
+        if one["unseen"] > hostile.UNSEEN * one["slowness"]:
+            wrong.append(f"{what}\n    did not look at the clock for {one['unseen']:.3f} s: {one['between']}")
         if not known or late or one["growth"] > MEMORY + BESIDE:
             wrong.append(f"{what}\n    {one['query']}")
     assert not wrong, "\n".join(wrong)
@@ -96,6 +101,32 @@ def test_edges_that_are_read_for_the_first_time_are_not_waited_for(
     started = time.perf_counter()
     with pytest.raises(ResourceLimit, match="it was in reading the edges of E"):
         graph.query(hostile.read(f"match {{ $a: N {text}"), timeout=1)
+    assert time.perf_counter() - started < 8
+    release.set()
+
+
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        ("all", "$a: N $a.n > 5 } return { count($a) as c }"),
+        ("number", '$a: N { k: "k0001" } $a e $b } return { $b.n }'),
+        ("column", "$a: N $a.n > 5 } return { count($a) as c }"),
+        ("values", '$a: N { k: "k0001" } $a e $b } return { $b.s }'),
+        ("values", "$a: N $a $x:e $b } return { $x.x }"),
+    ],
+)
+def test_nodes_and_properties_that_are_read_for_the_first_time_are_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, method: str, text: str
+) -> None:
+    release = threading.Event()
+    owner: Any = {"column": Stored, "values": Stored}.get(method, Nodes)
+    read = getattr(owner, method)
+    monkeypatch.setattr(owner, method, lambda *given: (release.wait(10), read(*given))[1])
+    monkeypatch.setattr(budget, "_LONG_ROWS", 1_000)
+    graph = omnigraph.open(folder)
+    started = time.perf_counter()
+    with pytest.raises(ResourceLimit, match=r"it was in reading the (nodes|edges) of "):
+        graph.query(hostile.read(f"match {{ {text}"), timeout=1)
     assert time.perf_counter() - started < 8
     release.set()
 

@@ -34,7 +34,7 @@ operators, each of which has one in hand, it is less: all of them together have 
 _LONG_ROWS = 1 << 18
 """From so many rows on a step that cannot be interrupted takes longer than one may wait for it."""
 
-LETTER: Final = 16
+LETTER: Final = 128
 """Rows that take as long as it takes to read a letter of a query and to plan it."""
 
 _LOOK_SECONDS = 0.02

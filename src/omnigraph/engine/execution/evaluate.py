@@ -7,6 +7,7 @@ condition is true, or it is not: where an operand is missing it is not.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,18 +46,24 @@ class Scope:
 
     def property(self, variable: str, name: str) -> Vec:
         """A property of a variable, for every row."""
+        run, binding = self.run, self.bindings[variable]
         located = self._located.get(variable)
-        if located is not None:
+        if located is None:
+            column = self.frame.columns[variable]
+            if isinstance(binding, EdgeBinding):
+                edges = run.view.edges(binding.edge)
+                return run.reading(binding.edge, f"property {name}", lambda: edges.values(column, name))
+            if len(binding.types) > 1:
+                return self._across(column, binding.types, partial(self._values, name))
+            located = self._located[variable] = run.view.nodes(binding.types[0]).located(column)
+        if not run.budget.limited:
             return located.values(name)
-        column = self.frame.columns[variable]
-        binding = self.bindings[variable]
-        view = self.run.view
-        if isinstance(binding, EdgeBinding):
-            return view.edges(binding.edge).values(column, name)
-        if len(binding.types) == 1:
-            located = self._located[variable] = view.nodes(binding.types[0]).located(column)
-            return located.values(name)
-        return self._across(column, binding.types, lambda type_, numbers: view.nodes(type_).values(numbers, name))
+        assert not isinstance(binding, EdgeBinding)
+        return run.reading_nodes(binding.types[0], name, partial(located.values, name))
+
+    def _values(self, name: str, type_: str, numbers: Array) -> Vec:
+        nodes = self.run.view.nodes(type_)
+        return self.run.reading_nodes(type_, name, lambda: nodes.values(numbers, name))
 
     def ids(self, variable: str) -> Vec:
         """The ids of the nodes (or edges) a variable stands for."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.search import Search
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_READ: Final = 4
+"""Rows that are worked on while one is read for the first time."""
 
 
 class Traversal(Enum):
@@ -44,14 +47,22 @@ class Run:
     """Values that `in` looks for, by the expression that lists them."""
 
     read: set[tuple[str, ...]] = field(default_factory=set)
-    """Edges that this query has in memory."""
+    """What this query has in memory: edges, and columns of nodes and edges."""
 
     def reading(self, edge: str, form: str, work: Callable[[], T]) -> T:
         """Edges in some form. Reading all of them for the first time may take long: nobody waits for it when time is up."""
         if not self.budget.limited or (edge, form) in self.read:
             return work()
-        found = self.budget.aside(work, self.view.edges(edge).count * 4, f"reading the edges of {edge}")
+        found = self.budget.aside(work, self.view.edges(edge).count * _READ, f"reading the edges of {edge}")
         self.read.add((edge, form))
+        return found
+
+    def reading_nodes(self, type_: str, form: str, work: Callable[[], T]) -> T:
+        """The same for nodes: their ids, or one of their properties."""
+        if not self.budget.limited or ("node", type_, form) in self.read:
+            return work()
+        found = self.budget.aside(work, self.view.nodes(type_).count * _READ, f"reading the nodes of {type_}")
+        self.read.add(("node", type_, form))
         return found
 
     @cached_property

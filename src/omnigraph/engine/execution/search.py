@@ -52,6 +52,9 @@ DEFAULT_EDITS: Final = 2
 DEFAULT_K: Final = 60
 """The constant of reciprocal rank fusion where the query gives none."""
 
+_VECTORS = 1_024
+"""Vectors to compare with that are read between two looks at the clock."""
+
 _ONE_BY_ONE: Final = 10
 """Texts whose terms can be had from a whole column in the time it takes to look at one by itself."""
 
@@ -230,11 +233,11 @@ class Search:
             return None if given is None else self._query_vector(type_, field, given)
         width = field.type.dimension or 0
         found = np.full((rows, width), np.nan)
-        for place, item in enumerate(given.to_pylist()):
-            if not place % 1_024:
-                self._run.budget.check("reading the vectors to compare with")
-            if item is not None:
-                found[place] = self._query_vector(type_, field, item if isinstance(item, str) else tuple(item))
+        for start in range(0, rows, _VECTORS):
+            self._run.budget.check("reading the vectors to compare with")
+            for place, item in enumerate(given.slice(start, min(start + _VECTORS, rows)).to_pylist(), start):
+                if item is not None:
+                    found[place] = self._query_vector(type_, field, item if isinstance(item, str) else tuple(item))
         return found
 
     def _query_vector(self, type_: str, field: lg.PropertyValue, given: object) -> Array:
@@ -340,7 +343,7 @@ class Search:
         return ids
 
     def _all(self, types: Sequence[str], type_: str, among: Numbers | None) -> Numbers:
-        numbers = self._run.view.nodes(type_).all() if among is None else among
+        numbers = self._run.reading_nodes(type_, "", self._run.view.nodes(type_).all) if among is None else among
         place = types.index(type_)
         return numbers | (place << TYPE_SHIFT) if place else numbers
 
