@@ -287,3 +287,20 @@ def test_what_is_sealed_comes_back_and_what_is_cut_does_not(given_: dict[str, li
             file.array(name, "<i4")
     with pytest.raises(Damaged):
         file.array("not there", "<i8")
+
+
+LARGE = 2 << 20
+
+
+@pytest.mark.parametrize("size", [LARGE - 4, LARGE, LARGE + 4, 2 * LARGE - 4, 5_000_000])
+def test_arrays_in_large_pages_are_whole_and_stay_as_they_were(size: int, tmp_path: Path) -> None:
+    arrays = {name: np.arange(size // 4, dtype=np.int32) + shift for shift, name in enumerate(("first", "second"))}
+    path = tmp_path / "a.sealed"
+    sealed.written(sealed.sealed({}, arrays), path, sync=False)
+    found = {name: Sealed.open(path).array(name, "<i4") for name in arrays}
+    os.truncate(path, 64)
+    for name, values in arrays.items():
+        assert np.array_equal(found[name], values)
+        assert not found[name].flags.writeable
+    with pytest.raises(Damaged):
+        Sealed.open(path)
