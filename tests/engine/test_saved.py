@@ -15,7 +15,7 @@ from tests.storage.s3 import BUCKET, server
 import omnigraph as og
 from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine.execution import neighbours
-from omnigraph.engine.search import postings
+from omnigraph.engine.search import postings, text_column
 
 
 def test_a_fresh_process_maps_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +111,36 @@ def test_terms_of_texts_are_saved_too(tmp_path: Path, monkeypatch: pytest.Monkey
     assert fresh == graph.query(best, {"q": "wolf lamp"}).rows
     assert {row["d.name"] for row in fresh} == {"a", "e"}
     assert sum(read) == 0
+
+
+def test_terms_are_saved_of_fragments_with_deleted_rows_and_of_every_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_column, "_SEGMENT_ROWS", 10)
+    schema = "node Doc { name: String @key  text: String? }"
+    texts = {f"d{n:02}": f"wolf {'plum ' * (n % 7)} w{n}" for n in range(50)}
+    graph = make_graph(tmp_path, schema, {}, save_from=1)
+    for start in range(0, 50, 10):
+        add(graph, {"Doc": [{"name": name, "text": text} for name, text in list(texts.items())[start : start + 10]]})
+    gone = ["d03", "d11", "d12", "d49"]
+    delete(graph, "Doc", gone)
+    best = (
+        'query q() { match { $d: Doc } return { $d.name, bm25($d.text, "wolf plum") as s } order { bm25($d.text, "wolf plum") } }'
+    )
+    expected = graph.query(best).rows
+    assert {row["d.name"] for row in expected} == texts.keys() - set(gone)
+    graph.close()
+    again = og.open(graph._store.place.uri, save_from=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(postings, "analysed", lambda texts: pytest.fail("analysed again"))
+        assert again.query(best).rows == expected
+    delete(graph, "Doc", ["d30", "d04"])
+    add(graph, {"Doc": [{"name": "new", "text": "wolf"}]})
+    fresh = [og.open(graph._store.place.uri, save_from=least).query(best).rows for least in (1, None)]
+    assert fresh[0] == fresh[1]
+    assert {row["d.name"] for row in fresh[0]} == texts.keys() - {*gone, "d30", "d04"} | {"new"}
+    past = graph._view().snapshot.commit
+    assert again.query(best, at=past).rows == fresh[0]
 
 
 @pytest.mark.parametrize("damage", ["remove", "truncate", "scramble", "half"])

@@ -26,11 +26,11 @@ from typing import Final
 import numpy as np
 
 from omnigraph.engine.arrays.column import Array, Mask
-from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.arrays.numbering import Fingerprint, Numbers
 from omnigraph.engine.search.analyzer import ANALYSIS, terms, words
 from omnigraph.engine.search.postings import Rows, Segment
 from omnigraph.engine.snapshot.memory import Key, Memory
-from omnigraph.engine.snapshot.saved import Saved
+from omnigraph.engine.snapshot.saved import Arrays, Saved, deleted_to_array
 from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.rewriting.indexes import IndexKind
@@ -45,6 +45,8 @@ MOST_SEGMENTS: Final = 8
 
 _REMEMBERED_PINS = 4
 _SEGMENT_ROWS = 1 << 20
+_SAVED_FILES = 2
+"""Saved segments that are kept besides those that a pin has."""
 _PASSING_ROWS = 1 << 16
 _SAMPLED_ROWS = 1_000
 _MOST_BYTES = 1 << 30
@@ -347,24 +349,38 @@ class TextColumn:
         return f"{location}-text-{identity}"
 
     def _from_saved(self, stored: Stored) -> list[_Indexed]:
-        """Segments that another process saved, of this pin or an older one."""
+        """Segments that another process saved, of this pin or an older one; none of fragments that a newer one has."""
         if not self._saved.worth(stored.rows):
             return []
-        found = []
+        found: list[_Indexed] = []
+        known: set[tuple[str, ...]] = set()
         for state in self._saved.states(self._home, ANALYSIS):
-            usable = state.shares(stored.fragments) > 0 and all(fragment.deletions is None for fragment in state.fragments)
-            segment = Segment.from_saved(state) if usable else None
-            if segment is not None:
+            missing = [fragment for fragment in stored.fragments if fragment.files not in known]
+            segment = Segment.from_saved(state) if missing and state.shares(missing) > 0 else None
+            deleted = None if segment is None else state.deleted()
+            if segment is not None and deleted is not None:
                 starts = np.cumsum([0, *(fragment.rows for fragment in state.fragments)]).tolist()
-                held = (_Held(fragment, start, None) for fragment, start in zip(state.fragments, starts, strict=False))
+                held = (
+                    _Held(fragment, start, _not_among(deleted[fragment], fragment.written) if fragment in deleted else None)
+                    for fragment, start in zip(state.fragments, starts, strict=False)
+                )
                 found.append(_Indexed(segment, tuple(held)))
+                known |= {fragment.files for fragment in state.fragments}
         return found
 
     def _save(self, stored: Stored, indexed: _Indexed) -> None:
-        """Let the next process start from here, unless rows were deleted: where they stood is not saved."""
+        """Let the next process start from here."""
         fragments = tuple(held.fragment for held in indexed.held)
-        if all(held.offsets is None for held in indexed.held) and self._saved.worth(sum(fragment.rows for fragment in fragments)):
-            self._saved.save(self._home, stored.pin, fragments, lambda: (indexed.segment.saved_form(), {}), made_by=ANALYSIS)
+        if not self._saved.worth(sum(fragment.rows for fragment in fragments)):
+            return
+        offsets = {held.fragment: held.offsets for held in indexed.held}
+
+        def make() -> tuple[Arrays, dict[str, Fingerprint]]:
+            gone = deleted_to_array(fragments, lambda f: _not_among(offsets[f], f.written))
+            return {**indexed.segment.saved_form(), **gone}, {}
+
+        files = _SAVED_FILES + stored.rows // _SEGMENT_ROWS
+        self._saved.save(self._home, stored.pin, fragments, make, made_by=ANALYSIS, kept=files)
 
     def _assembled(self, stored: Stored) -> TextPin:
         fragments = stored.fragments
@@ -386,6 +402,14 @@ class TextColumn:
                 where[rows] = np.arange(start, start + fragment.rows, dtype=np.int32)
                 start += fragment.rows
         return TextPin(start, [_part(indexed, where) for indexed, where in positions.items()])
+
+
+def _not_among(some: Numbers | None, count: int) -> Numbers:
+    """The numbers below a count that are none of some; None: of all."""
+    there = np.full(count, some is not None)
+    if some is not None:
+        there[some] = False
+    return np.flatnonzero(there)
 
 
 def _part(indexed: _Indexed, positions: Rows) -> _Part:

@@ -307,8 +307,12 @@ class Saved:
         *,
         fits: Callable[[State], bool] = lambda _: True,
         made_by: str = "",
+        kept: int = _KEPT,
     ) -> None:
-        """Write a file in the background, unless one that fits and shares most of its rows is there already."""
+        """Write a file in the background, unless one that fits and shares most of its rows is there already.
+
+        The newest so many stay (`kept`): more than some where one is only a part of what there is.
+        """
         if self._least is None:
             return
 
@@ -316,7 +320,7 @@ class Saved:
             if any(fits(state) and state.shares(fragments) >= _SHARED for state in self.states(home, made_by)):
                 return
             arrays, fingerprints = make()
-            self._write(self._folder(home), Origin(self._graph, home, made_by, pin, fragments, dict(fingerprints)), arrays)
+            self._write(self._folder(home), kept, Origin(self._graph, home, made_by, pin, fragments, dict(fingerprints)), arrays)
 
         with self._lock:
             if self._writer is None:
@@ -342,7 +346,7 @@ class Saved:
         else:
             self.failures.ended(SAVING, home)
 
-    def _write(self, folder: Path, origin: Origin, arrays: Arrays) -> None:
+    def _write(self, folder: Path, kept: int, origin: Origin, arrays: Arrays) -> None:
         for place in (folder, folder.parent):
             if place.is_symlink():
                 raise OSError(f"{place} is a link, and may lead out of the graph")
@@ -360,12 +364,12 @@ class Saved:
             _sync_folder(folder)
         with self._lock:
             self._written += 1
-        self._forget_old(folder)
+        self._forget_old(folder, kept)
 
-    def _forget_old(self, folder: Path) -> None:
+    def _forget_old(self, folder: Path, count: int) -> None:
         """Keep the newest that are sound. What a killed process left goes too, and what an older OmniGraph saved in folders."""
         sound = [path for path in _newest_first(folder) if path not in self._damaged]
-        kept = {path.name for path in sound[:_KEPT]}
+        kept = {path.name for path in sound[:count]}
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name in kept or (entry.name.startswith(_UNFINISHED) and _age(entry) < _ABANDONED):
