@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import history, language, load, mutations, queries, server, startup, storage, tables, vectors
+from benchmarks import history, language, load, mutations, queries, server, startup, storage, tables, vectors, writes
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -23,6 +23,7 @@ SUITES = {
     "storage": storage.measure,
     "tables": tables.measure,
     "vectors": vectors.measure,
+    "writes": writes.measure,
 }
 
 

@@ -45,7 +45,7 @@ from omnigraph.storage.reclaiming.reclaim import reclaim
 from omnigraph.storage.rewriting.columns import add_computed_columns, drop_columns
 from omnigraph.storage.rewriting.indexes import IndexKind, IndexSpec, extend_indexes, key_indexes
 from omnigraph.storage.rewriting.rewrites import FOLD_FRAGMENTS, compact
-from omnigraph.storage.tables.changes import Append, Applied, Overwrite, TableState
+from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, Overwrite, TableState, Upsert
 from omnigraph.storage.tables.table import Tables
 
 # ── ids and time that repeat ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -229,10 +229,26 @@ def _later(store: GraphStore) -> GraphStore:
 
 def _group(store: GraphStore) -> None:
     """Two inserts that share a swap, a data file, and all but a small part of their versions."""
-    snapshot = store.snapshot()
-    handle = store.tables.open(snapshot.tables[PEOPLE])
-    changes = [PlannedChange(PEOPLE, Append(handle.write(rows(**{key: 1})), (key,))) for key in ("g", "h")]
-    plans = [PublishPlan(OpClass.LOGICAL, "insert", snapshot.commit, (change,)) for change in changes]
+    handle = store.tables.open(store.snapshot().tables[PEOPLE])
+    _publish_together(store, *(Append(handle.write(rows(**{key: 1})), (key,)) for key in ("g", "h")))
+
+
+def _mixed_group(store: GraphStore) -> None:
+    """Every kind of small change in one swap; one takes a whole fragment away."""
+    handle = store.tables.open(store.snapshot().tables[PEOPLE])
+    _publish_together(
+        store,
+        Append(handle.write(rows(g=1)), ("g",), or_replace=True),
+        Upsert(handle.write(rows(a=10)), ("a",)),
+        Delete(("b",)),
+        Delete(("d",)),
+        Append(handle.write(rows(h=1)), ("h",)),
+    )
+
+
+def _publish_together(store: GraphStore, *changes: Change) -> None:
+    base = store.snapshot().commit
+    plans = [PublishPlan(OpClass.LOGICAL, "change", base, (PlannedChange(PEOPLE, change),)) for change in changes]
     waiting = [Waiting(plan, store.ids.next(), None) for plan in plans]
     store._publisher(store.ref(MAIN))._publish_batch(waiting)
     for each in waiting:
@@ -278,6 +294,7 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     "append that folds": Operation(lambda s: insert(s, n=1), template="many fragments"),
     "group": Operation(_group),
+    "mixed group": Operation(_mixed_group),
     "revert": Operation(_revert),
     "reclaim": Operation(_reclaim, Call.PUT_NEW),
 }

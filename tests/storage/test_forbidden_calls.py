@@ -79,6 +79,7 @@ ATTACHED = {
 """Where `LanceDataset.commit` may go without `detached=True`, and why."""
 
 DURABLE = {
+    "LanceFileWriter": None,
     "commit": "LanceDataset",
     "create_index_uncommitted": None,
     "delete": ("fragment", "obstore"),

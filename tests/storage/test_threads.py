@@ -22,7 +22,9 @@ from omnigraph.storage.commits.manifest import TAIL_COMMITS, SchemaDocument
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
-from omnigraph.storage.tables.changes import Append
+from omnigraph.storage.reclaiming.verify import verify
+from omnigraph.storage.tables.changes import Append, Change, Delete, Named, Overwrite, Upsert
+from omnigraph.storage.tables.table import Table
 
 THREADS = 16
 
@@ -196,6 +198,65 @@ def test_a_write_of_a_group_that_cannot_be_stored_fails_alone(folder: Path) -> N
     assert_linear(store.commits())
 
 
+def changing(change: Callable[[Table], Change], read: frozenset[str] = frozenset()) -> Write:
+    """A change, and the rows that it relies on."""
+
+    def write(store: GraphStore) -> object:
+        snapshot = store.snapshot()
+        made = change(store.tables.open(snapshot.tables[PEOPLE]))
+        ids = frozenset(made.ids) if not isinstance(made, Overwrite) else frozenset[str]()
+        came = () if isinstance(made, Delete) else tuple(sorted(ids))
+        named = Named(came, tuple(sorted(ids - set(came))))
+        planned = PlannedChange(PEOPLE, made, named)
+        reading = {PEOPLE: read} if read else {}
+        return store.publish(MAIN, PublishPlan(OpClass.LOGICAL, "change", snapshot.commit, (planned,), read_rows=reading))
+
+    return write
+
+
+def put(**values: int) -> Write:
+    """Rows that are new to whoever puts them, and take the place of what is there by then."""
+    return changing(lambda table: Append(table.write(rows(**values)), tuple(values), or_replace=True))
+
+
+def update(**values: int) -> Write:
+    return changing(lambda table: Upsert(table.write(rows(**values)), tuple(values)), frozenset(values))
+
+
+def remove(*ids: str) -> Write:
+    return changing(lambda _: Delete(ids), frozenset(ids))
+
+
+@pytest.mark.parametrize(
+    ("writes", "told", "after"),
+    [
+        ([put(x=1), put(y=2), put(x=3), put(z=4)], [], {"a": 1, "b": 2, "c": 3, "x": 3, "y": 2, "z": 4}),
+        ([put(x=1), update(a=5), remove("b"), put(y=2)], [], {"a": 5, "c": 3, "x": 1, "y": 2}),
+        ([put(x=1), update(a=5), update(a=6), update(b=7)], [2], {"a": 5, "b": 7, "c": 3, "x": 1}),
+        ([put(x=1), remove("a"), update(a=6), remove("b"), remove("a")], [2, 4], {"c": 3, "x": 1}),
+        ([put(x=1), remove("a"), put(a=9), update(c=8)], [], {"a": 9, "b": 2, "c": 8, "x": 1}),
+        ([put(x=1), remove("a"), remove("b"), remove("c")], [], {"x": 1}),
+        ([put(x=1), inserting("y"), put(y=2), inserting("y")], [3], {"a": 1, "b": 2, "c": 3, "x": 1, "y": 2}),
+    ],
+    ids=["same key", "every kind", "same row", "gone row", "put back", "all gone", "must be new"],
+)
+def test_changes_of_a_group_come_to_what_they_come_to_one_after_the_other(
+    folder: Path, writes: list[Write], told: list[int], after: dict[str, int]
+) -> None:
+    insert(new_graph(folder), MAIN, PEOPLE, a=1, b=2, c=3)
+    effects = Holding()
+    store, outcomes = outcomes_of_one_group(folder, effects, *writes)
+    assert [n for n, outcome in enumerate(outcomes) if outcome != "done"] == told
+    assert set(outcomes) <= {"done", "ReadSetChanged", "KeyConflict"}
+    assert effects.swaps == 2
+    assert content(store) == content(GraphStore.open(place(folder))) == after
+    commits = store.commits()
+    assert_linear(commits)
+    sizes = [len(content(store, at=commit.id)) for commit in commits]
+    assert sizes == [commit.changes[0].after.rows for commit in commits[:-1] if commit.changes[0].after is not None] + [0]
+    assert verify(store, deep=True).problems == ()
+
+
 def test_a_group_whose_versions_could_not_be_made_side_by_side_is_published_one_by_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +265,7 @@ def test_a_group_whose_versions_could_not_be_made_side_by_side_is_published_one_
     def failing(*_: object) -> None:
         raise StorageError("the store went away")
 
-    monkeypatch.setattr(publisher, "append_each", failing)
+    monkeypatch.setattr(publisher, "apply_each", failing)
     store, told = outcomes_of_one_group(folder, Holding(), *(inserting(key) for key in "abcd"))
     assert told == ["done"] * 4
     for commit in store.commits():

@@ -399,7 +399,7 @@ class Graph:
         run = self._reader.run(view, prepared, params)
         external = later.settling.External.of(self.external_blobs, self._store.place.options, copies=True)
         outcome = later.staging.stage(prepared.query, run, self._store.ids, external)
-        intent = later.committing.Intent("mutate", actor, message, None if if_commit is None else now, strict=outcome.searched)
+        intent = later.committing.Intent("mutate", actor, message, None if if_commit is None else now, **outcome.relied_on)
         commit_ = later.committing.commit(self._workspace, view, branch, outcome.changes, intent)
         self._after_write(branch, view.catalog)
         recorded = None if commit_ is None else commit_.actor

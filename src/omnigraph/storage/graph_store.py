@@ -403,7 +403,7 @@ class GraphStore:
         state = self._state(branch)
         head = state.head
         commit = head.logical.id if head.logical is not None else self.history.logical_id(self.ref(branch), head)
-        return Snapshot(branch, commit, head.schema, state.tables, head.commit)
+        return Snapshot(branch, commit, head.schema, state.tables, head.commit, state.recent)
 
     def snapshot_at(self, name: str) -> Snapshot:
         """The graph as a commit left it, whatever happened since. What a name means, `resolve` says."""

@@ -138,8 +138,8 @@ def test_requests_do_not_follow_the_graph() -> None:
             assert len(contents(graph)) == size + 21
     (small, small_forward), (large, large_forward) = counts
     assert large <= 1.2 * small
-    assert large_forward == small_forward <= 12
-    assert large <= 25
+    assert large_forward == small_forward <= 13, "the last of them opens what the write on the branch did not"
+    assert large <= 27, "two of them open what the writes on both branches did not: each of those asks three times less"
 
 
 @pytest.mark.slow
@@ -170,4 +170,4 @@ def test_a_fast_forward_costs_the_same_however_long_the_branch(tmp_path: Path, c
     for number in range(commits):
         put(graph, f'insert Company {{ name: "c{number}" }}', "work")
     fresh = og.open(graph._store.place.uri)
-    assert spent(fresh, lambda: fresh.merge("work")) == (0, 0, 2)
+    assert spent(fresh, lambda: fresh.merge("work")) == (0, 0, 1)

@@ -44,7 +44,16 @@ CASES = [
     ('insert Leads { from: "a", to: "b" }', 'insert Leads { from: "a", to: "c" }', og.ValidationError, "(max 1)"),
     ('insert Person { name: "x", mail: "m" }', 'insert Person { name: "y", mail: "m" }', og.ValidationError, "must be unique"),
     ('delete Person where name = "e"', 'delete Knows where from = "f"', og.ReadSetChanged, "were removed while"),
-    ('update Person set { mail: "m" } where name = "a"', 'insert Person { name: "y" }', og.ReadSetChanged, "changed while"),
+    ('update Person set { mail: "m" } where name > "e"', 'insert Person { name: "y" }', og.ReadSetChanged, "changed while"),
+    ('update Person set { mail: "m" } where name = "a"', 'insert Person { name: "a" }', og.ReadSetChanged, "changed while"),
+    ('update Person set { mail: "m" } where name = "a"', 'delete Person where name = "a"', og.ReadSetChanged, "changed while"),
+    ('delete Person where name = "a"', 'update Person set { mail: "m" } where name = "a"', og.ReadSetChanged, "changed while"),
+    ('delete Person where name = "a"', 'delete Person where name = "a"', og.ReadSetChanged, "changed while"),
+    ('delete Knows where from = "f"', 'insert Knows { from: "f", to: "a" }', og.ReadSetChanged, "changed while"),
+    ('delete Knows where from = "f"', 'delete Person where name = "e"', og.ReadSetChanged, "changed while"),
+    ('insert Person { name: "x", mail: "m" }', 'update Person set { mail: "m" } where name = "a"', og.ValidationError, "unique"),
+    ('update Person set { mail: "m" } where name = "a"', 'insert Person { name: "y", mail: "m" }', og.ValidationError, "unique"),
+    ('insert Leads { from: "a", to: "b" }', 'delete Person where name = "a"', og.ValidationError, "not found"),
 ]
 
 
@@ -67,6 +76,13 @@ HARMLESS = [
     ('insert Person { name: "x", mail: "m" }', 'insert Person { name: "y", mail: "n" }'),
     ('delete Person where name = "b"', 'insert Knows { from: "a", to: "c" }'),
     ('insert Person { name: "x" }', 'insert Person { name: "x" }'),
+    ('update Person set { mail: "m" } where name = "a"', 'insert Person { name: "y" }'),
+    ('update Person set { mail: "m" } where name = "a"', 'update Person set { mail: "n" } where name = "b"'),
+    ('delete Person where name = "a"', 'insert Person { name: "y" }'),
+    ('delete Person where name = "a"', 'delete Person where name = "b"'),
+    ('delete Person where name = "a"', 'update Person set { mail: "n" } where name = "b"'),
+    ('delete Knows where from = "f"', 'insert Knows { from: "a", to: "b" }'),
+    ('insert Leads { from: "a", to: "b" }', 'delete Person where name = "c"'),
 ]
 
 

@@ -29,8 +29,8 @@ from omnigraph.storage.lance_format.filters import is_null
 from omnigraph.storage.rewriting.columns import add_computed_columns, add_nullable_columns, drop_columns, rename_columns
 from omnigraph.storage.rewriting.derived import then
 from omnigraph.storage.rewriting.scrub import scrub
-from omnigraph.storage.tables.changes import Applied, TableState
-from omnigraph.storage.tables.table import Tables, unchanged
+from omnigraph.storage.tables.changes import Applied, TableState, unchanged
+from omnigraph.storage.tables.table import Tables
 
 _BEING_FILLED = "being filled"
 """What a column is called while the one that takes its place is made. No property can be called that."""

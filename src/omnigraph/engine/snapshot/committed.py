@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask
+from omnigraph.engine.snapshot.existence import LOADED_ROWS, ONE_BY_ONE, KnownIds
 from omnigraph.engine.snapshot.view import View
 from omnigraph.storage.lance_format.filters import one_of
+from omnigraph.storage.tables.changes import RowPlace
 from omnigraph.storage.tables.table import Table
 
 LOOKUP_KEYS = 8_192
@@ -31,9 +33,6 @@ REMEMBERED_ANSWERS = 64
 SCANNED_ROWS = 1 << 20
 """Rows read at a time: what is looked for is hashed anew for each."""
 
-LOADED_ROWS = 65_536
-"""Up to so many nodes all ids are had in memory as fast as some are looked up: a write makes a new pin, which has none there."""
-
 SCANNED_ABOVE = 4 * LOOKUP_KEYS
 """For more keys than that, reading the columns of all rows costs less than asking an index."""
 
@@ -44,10 +43,36 @@ def existing(view: View, type_: EntityType, ids: pa.Array) -> Mask:
         return np.zeros(len(ids), np.bool_)
     if type_.is_node:
         nodes = view.nodes(type_.name)
+        known = known_ids(view, type_, len(ids)) if len(ids) <= ONE_BY_ONE else None
+        if known is not None:
+            return np.array([known.has(id_) for id_ in ids.to_pylist()], np.bool_)
         if nodes.loaded or nodes.stored.rows <= LOADED_ROWS or len(ids) > LOOKUP_KEYS:
             return nodes.find(ids) >= 0
     found = rows_where(view, type_, "id", ids, ["id"])
     return pc.is_in(ids, value_set=whole(found["id"])).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def known_ids(view: View, type_: EntityType, wanted: int) -> KnownIds | None:
+    """The ids of a node type, if they are known without a question to an index."""
+    return view.workspace.existence.ids(view.nodes(type_.name), view.snapshot.recent, wanted)
+
+
+def places(view: View, type_: EntityType, ids: Sequence[str]) -> tuple[RowPlace, ...]:
+    """Where some nodes stand, as far as that is known."""
+    if not type_.is_node or not 0 < len(ids) <= ONE_BY_ONE:
+        return ()
+    known = known_ids(view, type_, len(ids))
+    found = () if known is None else (known.place(id_) for id_ in ids)
+    return tuple(place for place in found if place is not None)
+
+
+def touching(view: View, edge: EntityType, column: str, nodes: pa.Array, columns: Sequence[str]) -> pa.Table:
+    """Edges with one of some nodes at an end. Of nodes that have none that is mostly known."""
+    if len(nodes) <= ONE_BY_ONE and view.stored(edge).rows:
+        known = view.workspace.existence.ends(view.edges(edge.name), view.snapshot.recent, len(nodes))
+        if known is not None:
+            nodes = pa.array([id_ for id_ in nodes.to_pylist() if known.may_touch(column, id_)], pa.string())
+    return rows_where(view, edge, column, nodes, columns)
 
 
 def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:

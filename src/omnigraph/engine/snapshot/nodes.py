@@ -44,6 +44,12 @@ class Rows:
     def nbytes(self) -> int:
         return int(self.numbers.nbytes) + (0 if self.rows is None else int(self.rows.nbytes))
 
+    def row(self, number: int) -> int:
+        """The row of a number, or `NOBODY`."""
+        if self.rows is None:
+            return number if 0 <= number < len(self.numbers) else NOBODY
+        return int(self.rows[number]) if 0 <= number < len(self.rows) else NOBODY
+
     def of(self, numbers: Numbers) -> Numbers:
         """Rows of numbers; `NOBODY` for those that have none here."""
         table = self.rows

@@ -12,6 +12,7 @@ from threading import Lock
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.arrays.numbering import Numbering
 from omnigraph.engine.snapshot.edges import Edges
+from omnigraph.engine.snapshot.existence import Existence
 from omnigraph.engine.snapshot.memory import Memory
 from omnigraph.engine.snapshot.nodes import Nodes
 from omnigraph.engine.snapshot.saved import Saved
@@ -41,6 +42,7 @@ class Workspace:
         """A commit of a place that another process opens: what a view becomes that is sent there."""
         self.memory = Memory(budget)
         self.ancestors = Ancestors()
+        self.existence = Existence()
         self.saved = Saved(store.place, store.ref(MAIN).incarnation, read_only=store.read_only, least=save_from)
         self._numberings: dict[str, Numbering] = {}
         self._lock = Lock()

@@ -8,11 +8,13 @@ So two writers can never break a constraint together that neither breaks alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 
-from omnigraph.engine.snapshot.committed import existing
+from omnigraph.engine.snapshot.committed import existing, places
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
+from omnigraph.engine.write.names import NAMED, cannot_collide, named
 from omnigraph.engine.write.recheck import recheck
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
@@ -37,6 +39,10 @@ class Intent:
     carried: tuple[Commit, ...] = ()
     strict: frozenset[str] = frozenset()
     """Tables that were searched: the change is void if somebody else changes them meanwhile."""
+    read_rows: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The same for entities that were looked for by their ids…"""
+    read_ends: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """… and for edges, by the nodes they touch."""
     even_if_empty: bool = False
     checked: bool = False
     """Somebody has validated the change against the view already."""
@@ -56,13 +62,15 @@ def commit(
         return None
     if not intent.checked:
         refuse(violations(changes, view))
-    planned = tuple(PlannedChange(d.key, _change(d, view)) for d in changes if not d.is_empty)
+    planned = tuple(PlannedChange(d.key, _change(d, view), named(d)) for d in changes if not d.is_empty)
     plan = PublishPlan(
         OpClass.LOGICAL,
         intent.operation,
         view.snapshot.layout,
         planned,
         read_set=intent.strict,
+        read_rows=intent.read_rows,
+        read_ends=intent.read_ends,
         expected_head=intent.expected_head,
         actor=intent.actor,
         message=intent.message,
@@ -75,14 +83,22 @@ def commit(
 
 def _change(delta: Delta, view: View) -> Change:
     if delta.rows.num_rows == 0 and not delta.replaces_all:
-        return Delete(tuple(delta.removed.to_pylist()))
-    written = view.stored(delta.type).table.write(typed(delta.type, delta.rows)) if delta.written is None else delta.written
+        gone = tuple(delta.removed.to_pylist())
+        return Delete(gone, places(view, delta.type, gone))
+    written = delta.written
+    if written is None:
+        written = view.workspace.store.tables.writer(view.snapshot.tables[delta.key]).write(typed(delta.type, delta.rows))
     if delta.replaces_all:
         return Overwrite(written)
     if delta.fresh and not len(delta.removed):
         return Append(written)
     if delta.must_be_new and not len(delta.removed):
         return Append(written, ArrowIds(delta.rows.num_rows, lambda: delta.ids))
+    if not len(delta.removed) and delta.rows.num_rows <= NAMED and not existing(view, delta.type, delta.ids).any():
+        return Append(written, tuple(delta.ids.to_pylist()), or_replace=True)
+    if delta.rows.num_rows + len(delta.removed) <= NAMED:
+        ids = tuple(delta.touched.to_pylist())
+        return Upsert(written, ids, delta.marks, places(view, delta.type, ids))
     return Upsert(written, ArrowIds(delta.rows.num_rows + len(delta.removed), lambda: delta.touched), delta.marks)
 
 
@@ -98,9 +114,10 @@ class _Again:
         moved = {c.table for commit_ in between if not commit_.is_maintenance for c in commit_.changes}
         if state.head.schema != self._view.snapshot.schema:
             raise ReadSetChanged("the schema changed while the write was prepared", hint="Read the schema again and retry.")
-        if not moved & self._relied_on:
+        if not moved & self._relied_on or cannot_collide(self._changes, self._view.catalog, between):
             return
-        snapshot = Snapshot(self._branch, state.head.commit, state.head.schema, state.tables, state.head.commit)
+        head = state.head.commit
+        snapshot = Snapshot(self._branch, head, state.head.schema, state.tables, head, state.recent)
         view = View(self._workspace, snapshot, self._view.catalog)
         for delta in self._changes:
             if delta.key in moved and len(delta.removed) and not existing(view, delta.type, delta.removed).all():

@@ -5,14 +5,16 @@
     delete   entities, and with a node every edge that touches it
 
 `where` compares one property; a missing value never fulfils it, nor does a list or a vector. What an update or delete searched is
-its read set: if somebody else changes that type meanwhile, the mutation is void and says so. Inserts are not: they are checked
-again against what came in between, and go through.
+its read set: the entity, where it names a key; the edges of a node, where it names an end; else the whole type. If somebody else
+changes that meanwhile, the mutation is void and says so. Inserts are not: they are checked again against what came in between,
+and go through.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +32,7 @@ from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import EdgeBinding, NodeBinding
 from omnigraph.engine.planning.rules import key_lookup
-from omnigraph.engine.snapshot.committed import rows_where
+from omnigraph.engine.snapshot.committed import existing, places, rows_where, touching
 from omnigraph.engine.snapshot.view import View, table_key
 from omnigraph.engine.write.blobs import copied
 from omnigraph.engine.write.changeset import ChangeSet, Delta
@@ -43,6 +45,7 @@ from omnigraph.model.blobs import uri_of
 from omnigraph.model.ids import IdSource
 from omnigraph.model.types import Scalar
 from omnigraph.storage.tables.rows import images
+from omnigraph.storage.tables.small_changes import rows_at
 
 _VARIABLE = "it"
 
@@ -55,6 +58,16 @@ class Outcome:
     nodes: int = 0
     edges: int = 0
     searched: frozenset[str] = field(default_factory=frozenset)
+    """Types that were searched, by their tables…"""
+    read_rows: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """… entities that were named…"""
+    read_ends: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """… and nodes whose edges were looked for."""
+
+    @property
+    def relied_on(self) -> dict[str, Any]:
+        """What a commit of it is to be told."""
+        return {"strict": self.searched, "read_rows": self.read_rows, "read_ends": self.read_ends}
 
 
 def stage(query: lg.MutationQuery, run: Run, ids: IdSource, external: External | None = None) -> Outcome:
@@ -63,7 +76,11 @@ def stage(query: lg.MutationQuery, run: Run, ids: IdSource, external: External |
     for statement in query.statements:
         mutation.run_statement(statement)
     refuse([v for delta in mutation.staging.every_version() for v in values.check(delta)])
-    return Outcome(mutation.staging.changes(), mutation.nodes, mutation.edges, frozenset(mutation.searched))
+    read_rows, read_ends = (
+        {key: frozenset(ids) for key, ids in read.items()} for read in (mutation.read_rows, mutation.read_ends)
+    )
+    changes = mutation.staging.changes()
+    return Outcome(changes, mutation.nodes, mutation.edges, frozenset(mutation.searched), read_rows, read_ends)
 
 
 class _Mutation:
@@ -75,6 +92,8 @@ class _Mutation:
         self.ids = ids
         self.staging = MutationStaging()
         self.searched: set[str] = set()
+        self.read_rows: dict[str, set[str]] = {}
+        self.read_ends: dict[str, set[str]] = {}
         self.nodes = 0
         self.edges = 0
 
@@ -91,8 +110,14 @@ class _Mutation:
                 self._delete_nodes(catalog.nodes[name], where)
             case lg.DeleteEdge(name, where):
                 edge = catalog.edges[name]
-                self.searched.add(table_key(edge))
-                self.edges += self.staging.remove(edge, self._matching_edges(edge, where))
+                ids = self._matching_edges(edge, where)
+                end = self._named_end(where)
+                if end is None:
+                    self.searched.add(table_key(edge))
+                else:
+                    self.read_ends.setdefault(table_key(edge), set()).add(end)
+                    self.read_rows.setdefault(table_key(edge), set()).update(ids)
+                self.edges += self.staging.remove(edge, ids)
 
     # ── insert ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,10 +161,9 @@ class _Mutation:
                     f"cannot update @key property '{assignment.property}'",
                     hint="The key is the identity of an entity: insert a new one and delete the old one.",
                 )
-        self.searched.add(table_key(type_))
         new = self._assigned(assignments)
         pending = self.staging.pending(type_)
-        named = self._named(type_, where)
+        named = self._relied_on(type_, where)
         committed = [id_ for id_ in (self._matching_nodes(type_, where) if named is None else named) if id_ not in pending]
         matched = {**self._images(type_, committed), **{id_: pending[id_] for id_ in self._matching_pending(type_, where)}}
         for id_ in sorted(matched):
@@ -148,9 +172,12 @@ class _Mutation:
         self.nodes += len(matched)
 
     def _images(self, type_: EntityType, ids: list[str]) -> dict[str, Row]:
-        if not ids:
-            return {}
-        return {row["id"]: row for row in images(self.view.stored(type_).table, ids).to_pylist()}
+        blobs = any(prop.type.is_blob for prop in type_.properties.values())
+        seen = () if blobs else places(self.view, type_, ids)
+        table = self.view.stored(type_).table
+        found: dict[str, Row] = {row["id"]: row for row in rows_at(self.view.workspace.store.tables, table, seen)}
+        rest = [id_ for id_ in ids if id_ not in found]
+        return found | ({row["id"]: row for row in images(table, rest).to_pylist()} if rest else {})
 
     def _matching_pending(self, type_: EntityType, where: lg.Where) -> list[str]:
         pending = list(self.staging.pending(type_).values())
@@ -166,19 +193,19 @@ class _Mutation:
     # ── delete ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _delete_nodes(self, type_: EntityType, where: lg.Where) -> None:
-        self.searched.add(table_key(type_))
-        ids = self._matching_nodes(type_, where)
+        named = self._relied_on(type_, where)
+        ids = self._matching_nodes(type_, where) if named is None else self._existing(type_, named)
         self.nodes += self.staging.remove(type_, ids)
         if not ids:
             return
         gone = pa.array(ids, pa.string())
         for edge in self.view.catalog.incident_edges(type_.name):
-            touching: list[str] = []
+            going: list[str] = []
             for column, end in (("src", edge.source), ("dst", edge.target)):
                 if end == type_.name:
-                    touching += whole(rows_where(self.view, edge, column, gone, ["id", column])["id"]).to_pylist()
-            if touching:
-                self.edges += self.staging.remove(edge, sorted(set(touching)))
+                    going += whole(touching(self.view, edge, column, gone, ["id", column])["id"]).to_pylist()
+            if going:
+                self.edges += self.staging.remove(edge, sorted(set(going)))
 
     # ── where ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -202,13 +229,30 @@ class _Mutation:
             return [str(value)]
         return None
 
+    def _relied_on(self, type_: EntityType, where: lg.Where) -> list[str] | None:
+        """The same, noted down as what the mutation relies on; if it is about something else, the whole type is."""
+        named = self._named(type_, where)
+        if named is None:
+            self.searched.add(table_key(type_))
+        else:
+            self.read_rows.setdefault(table_key(type_), set()).update(named)
+        return named
+
+    def _existing(self, type_: EntityType, named: list[str]) -> list[str]:
+        there = existing(self.view, type_, pa.array(named, pa.string()))
+        return [id_ for id_, is_there in zip(named, there.tolist(), strict=True) if is_there]
+
+    def _named_end(self, where: lg.Where) -> str | None:
+        """The node whose edges a predicate is about, if it names one."""
+        if where.property not in ("from", "to") or where.comparator is not lg.Comparator.EQ:
+            return None
+        value = constant(where.value, self.run)
+        return value if isinstance(value, str) else None
+
     def _matching_nodes(self, type_: EntityType, where: lg.Where) -> list[str]:
         """Ids of committed nodes that fulfil a predicate, sorted."""
         if self._holds_for_nothing(where):
             return []
-        named = self._named(type_, where)
-        if named is not None:
-            return whole(rows_where(self.view, type_, "id", pa.array(named, pa.string()), ["id"])["id"]).to_pylist()  # type: ignore[no-any-return]
         bindings = {_VARIABLE: NodeBinding((type_.name,))}
         scan = st.Scan(_VARIABLE, (type_.name,), (self._condition(where),))
         plan = key_lookup.apply(st.Plan((scan,), _NO_TAIL, dict(bindings)), self.view.catalog)

@@ -26,7 +26,7 @@ from omnigraph.model.phrases import ago, by_actor, iso, one_line, short_id
 from omnigraph.model.text_tables import html_table, text_table
 from omnigraph.storage.files.checksums import StoredFile
 from omnigraph.storage.files.records import damaged
-from omnigraph.storage.tables.changes import TableState
+from omnigraph.storage.tables.changes import Named, TableState
 
 ParentsOf = Callable[[str], tuple[str, ...]]
 """The parents of a commit, first parent first; none for the first commit of a graph."""
@@ -52,6 +52,8 @@ class TableChange:
     fragments_removed: tuple[int, ...] = ()
     files: tuple[StoredFile, ...] = ()
     """Files it added, as they were written; none where nobody took their checksums."""
+    named: Named | None = None
+    """Which rows it is about, where they are few and somebody has noted them down."""
 
 
 @frozen

@@ -58,7 +58,7 @@ from omnigraph.storage.files.records import damaged, encoded
 from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import Filter, equal, one_of
-from omnigraph.storage.lance_format.fragments import plain
+from omnigraph.storage.lance_format.small_files import FILE_WRITER
 from omnigraph.storage.tables.changes import TableState
 
 TAIL_COMMITS = 64
@@ -321,7 +321,7 @@ class Manifest:
             raise damaged(f"the manifest {self.location}", f"its newest fragment has {counted(len(heads), 'head')}")
         self.place.see_fence(heads[0].fence)
         states = [state for _, state in self._of_kind(rows, "state", TableState)]
-        commits = sorted(self._of_kind(rows, "commit", Commit), key=lambda c: c[1].seq)
+        commits = sorted(self._commits_of(rows), key=lambda c: c[1].seq)
         self._bodies = {commit.id: (commit, raw) for raw, commit in commits}
         recent = tuple(commit for _, commit in commits)
         packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
@@ -331,6 +331,18 @@ class Manifest:
         """Fragments that Lance may read."""
         self._files.require(f"{self.location}/{DATA}/{file.path}" for fragment in fragments for file in fragment.metadata.files)
         return fragments
+
+    def _commits_of(self, rows: pa.Table) -> list[tuple[bytes, Commit]]:
+        """Commits of a tail, as they stand there. Most of them were in the one before, and are not read again."""
+        rows = rows.filter(pc.equal(rows["kind"], "commit"))
+        found, unread = list[tuple[bytes, Commit]](), list[int]()
+        for at, (key, raw) in enumerate(zip(rows["key"].to_pylist(), rows["body"].to_pylist(), strict=True)):
+            known = self._bodies.get(key)
+            if known is not None and known[1] == raw:
+                found.append((raw, known[0]))
+            else:
+                unread.append(at)
+        return [*found, *read_rows(rows.take(unread), Commit, self.location)] if unread else found
 
     def _of_kind(self, rows: pa.Table, kind: str, body: type[Body]) -> list[tuple[bytes, Body]]:
         return read_rows(rows.filter(pc.equal(rows["kind"], kind)), body, self.location)
@@ -499,8 +511,8 @@ class Manifest:
             fresh.append(rows)
         bodies = [(c, self._body(c)) for c in kept]
         fresh.append(_tail_rows(desired.head, desired.tables, bodies))
-        fragments = self.place.effects.run(Call.WRITE_MANIFEST, lambda: _write(fresh, dataset))
-        return dataset, fragments, removed, bodies
+        written = [FILE_WRITER.written(dataset, self.place, self.location, rows, Call.WRITE_MANIFEST) for rows in fresh]
+        return dataset, written, removed, bodies
 
     def _require_in_time(self, version: int) -> None:
         """Refuse to call a swap done that was made on a version which is gone: somebody may have swapped and pruned meanwhile.
@@ -512,6 +524,10 @@ class Manifest:
         file = f"{self.location}/{version_file(version)}"
         if not self.place.exists(file):
             raise StorageError(f"the outcome of a swap in {self.location} is unclear: it took so long that {file} was pruned")
+
+    def encode(self, commit: Commit) -> None:
+        """Make the body of a commit that is about to be published; refuse one that could not be read again."""
+        self._bodies[commit.id] = (commit, encoded(commit, belongs_to("commit", commit.id, commit.seq)))
 
     def _body(self, commit: Commit) -> bytes:
         known = self._bodies.get(commit.id)
@@ -557,10 +573,6 @@ class Manifest:
 def _running() -> float:
     """Seconds for which this machine has been running, those asleep included where the system tells."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
-
-
-def _write(tables: Sequence[pa.Table], dataset: LanceDataset) -> list[FragmentMetadata]:
-    return [fragment for rows in tables for fragment in plain(write_fragments(rows, dataset, mode="append"))]
 
 
 def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[tuple[Commit, bytes]]) -> pa.Table:

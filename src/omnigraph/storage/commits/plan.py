@@ -5,7 +5,7 @@ A plan holds everything a publish needs to decide on its own whether it may stil
     op class       logical (changes what the graph says) or maintenance (changes how it is stored)
     base           the commit it was prepared against
     changes        per table, with data files already written
-    read set       tables its validation relied on; a logical change to one of them in the meantime makes the plan void
+    read set       tables, or rows of them, it relied on; a logical change to one of them in the meantime makes the plan void
     creates/drops  tables that come and go, with a schema
     lineage        who, why, and the second parent of a merge
 
@@ -15,12 +15,13 @@ top of what is there now, without writing rows again, and asks `revalidate` abou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import SchemaDocument
-from omnigraph.storage.tables.changes import Applied, Change, Delete, TableState, Upsert
+from omnigraph.storage.tables.changes import Applied, Change, Delete, Named, TableState, Upsert
 
 
 @frozen
@@ -29,6 +30,8 @@ class PlannedChange:
 
     table: str
     change: Change
+    named: Named | None = None
+    """Which rows it is about, if they are few."""
 
 
 @frozen
@@ -56,6 +59,10 @@ class PublishPlan:
     creates: tuple[TableState, ...] = ()
     drops: tuple[str, ...] = ()
     read_set: frozenset[str] = field(default=frozenset())
+    read_rows: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The same for some rows of a table, there or not, by their ids: what happens to others is none of its business."""
+    read_ends: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The same for all edges of some nodes, which may have become more."""
     expected_head: str | None = None
     """Publish only while the branch is at this logical commit, however it is laid out by then."""
     schema: SchemaDocument | None = None

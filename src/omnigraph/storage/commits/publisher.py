@@ -22,10 +22,10 @@ or reported.
 
 **Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
 everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
-them all. A plan that turns out void fails alone. Appends of a group to one table are foreseen: their rows go into one file, and
-their versions are cut from one (`group_appends`). When its own plan is done, a leader hands over to the first in the queue, who
-gives those of the last group a moment to come back. Worked
-example, two inserts queued behind a third:
+them all. A plan that turns out void fails alone. Small changes of a group to one table, as far as they touch different rows, are
+foreseen: rows go into one file, and versions are made side by side (`small_changes`). When its own plan is done, a leader hands
+over to the first in the queue, who gives those of the last group a moment to come back. Worked example, two inserts queued behind
+a third:
 
     a leads, publishes a       queue: b, c
     b leads, publishes b ← c   one swap, two commits: parent of b is a, parent of c is b
@@ -36,7 +36,8 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Condition, Event, Lock, get_ident
@@ -61,12 +62,32 @@ from omnigraph.storage.commits.reclaim_fence import newest, require_kept
 from omnigraph.storage.commits.reservations import Reservations
 from omnigraph.storage.commits.turns import Turns
 from omnigraph.storage.files.lance_errors import LostRace
-from omnigraph.storage.files.records import require_readable
+from omnigraph.storage.lance_format.made_versions import Unfamiliar
 from omnigraph.storage.rewriting.derived import then
 from omnigraph.storage.rewriting.rewrites import FOLD_FRAGMENTS, fold_small_fragments
-from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, Overwrite, TableState, WrittenRows
-from omnigraph.storage.tables.group_appends import Together, append_each, write_together
-from omnigraph.storage.tables.table import Tables, unchanged
+from omnigraph.storage.tables.changes import (
+    NO_ROWS,
+    Append,
+    Applied,
+    Change,
+    Delete,
+    Named,
+    Overwrite,
+    TableState,
+    Upsert,
+    WrittenRows,
+    unchanged,
+)
+from omnigraph.storage.tables.small_changes import (
+    FEW,
+    Together,
+    addresses_of,
+    apply_each,
+    apply_small,
+    is_small,
+    write_together,
+)
+from omnigraph.storage.tables.table import Tables
 
 _log = logging.getLogger(__name__)
 
@@ -248,7 +269,12 @@ class Publisher:
         )
 
     def _head(self, batch: Sequence[_Waiting]) -> ManifestState:
-        """The state to try first. As last seen, if that is what every plan was made on: then only the swap can say it is old."""
+        """The state to try first. On a disk the newest: a look costs nothing, and others may have published before our turn.
+
+        On an object store as last seen, if that is what every plan was made on: then only the swap can say it is old.
+        """
+        if self.manifest.place.is_local:
+            return self.manifest.load()
         known = self.manifest.last_known()
         expected = {w.plan.expected_head for w in batch} - {None, known.head.commit, self._logical(known.head).id}
         made_on = {w.plan.base for w in batch}
@@ -295,37 +321,43 @@ class Publisher:
             require_kept(self.manifest.place, self._tables, moved)
 
     def _foresee(self, batch: Sequence[_Waiting], head: ManifestState) -> None:
-        """Make the versions that the appends of a group will need, in one go, as if each plan were going to be accepted.
+        """Make the versions that the small changes of a group will need, in one go, as if each plan were going to be accepted.
 
         Whoever turns out void leaves a version that nothing refers to, and those behind it are applied one by one, as ever.
         """
-        queues: dict[str, list[tuple[_Waiting, WrittenRows]]] = {}
-        closed: set[str] = set()
+        queues: dict[str, _Queue] = defaultdict(_Queue)
         for waiting in batch:
-            for table, change in ((c.table, c.change) for c in waiting.plan.changes):
-                if isinstance(change, Append) and change.written.rows and table not in closed:
-                    queues.setdefault(table, []).append((waiting, waiting.stored.get(table, change.written)))
-                else:
-                    closed.add(table)
-            closed |= {r.table for r in waiting.plan.replacements} | set(waiting.plan.drops)
+            plan = waiting.plan
+            if any(queues[table].touches(ids) for table, ids in plan.read_rows.items()):
+                continue  # it will be void
+            for planned in plan.changes:
+                queues[planned.table].add(waiting, planned.change)
+            for name in (*(r.table for r in plan.replacements), *plan.drops):
+                queues[name].closed = True
         for table, queue in queues.items():
             before = head.tables.get(table)
-            if len(queue) < 2 or before is None or (table, before.pin) in queue[0][0].applied:
+            if len(queue.waiting) < 2 or before is None or (table, before.pin) in queue.waiting[0].applied:
                 continue
             try:
-                folded = self._folded(before, Append(queue[0][1]))
-                first, *others = append_each(self._tables, folded.state, self._written_together(folded.state, queue))
-            except GraphError as error:  # one by one, then, by Lance: whoever is to blame is told, and nobody else
-                _log.info("appends to %s are made one by one: %s", table, error.message)
+                folded = self._folded(before, queue.changes[0])
+                together = self._written_together(folded.state, queue)
+                gone = addresses_of(self._tables, folded.state, queue.changes)
+                first, *others = apply_each(self._tables, folded.state, together, gone)
+            except (GraphError, Unfamiliar) as error:  # one by one, then: whoever is to blame is told, and nobody else
+                _log.info("changes of %s are made one by one: %s", table, error)
                 continue
-            for (waiting, _), applied in zip(queue, [then(folded, first), *others], strict=True):
+            for waiting, applied in zip(queue.waiting, [then(folded, first), *others], strict=True):
                 waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}
                 before = applied.state
 
-    def _written_together(self, table: TableState, queue: Sequence[tuple[_Waiting, WrittenRows]]) -> Together:
-        key = (table.table, *(waiting.commit_id for waiting, _ in queue))
+    def _written_together(self, table: TableState, queue: _Queue) -> Together:
+        key = (table.table, *(waiting.commit_id for waiting in queue.waiting))
         if key not in self._together:
-            self._together[key] = write_together(self._tables, table, [written for _, written in queue])
+            writes = [
+                NO_ROWS if isinstance(change, Delete | Overwrite) else waiting.stored.get(table.table, change.written)
+                for waiting, change in zip(queue.waiting, queue.changes, strict=True)
+            ]
+            self._together[key] = write_together(self._tables, table, writes)
         return self._together[key]
 
     def _commit(self, waiting: _Waiting, state: ManifestState) -> Commit:
@@ -373,7 +405,7 @@ class Publisher:
             plan.idempotency_key,
             _on(below, waiting),
         )
-        require_readable(commit)  # here, where it fails alone
+        self.manifest.encode(commit)  # here, where it fails alone
         return commit
 
     def _check_still_valid(self, waiting: _Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
@@ -391,6 +423,10 @@ class Publisher:
                     raise ReadSetChanged(
                         f"table {change.table} changed while the write was prepared: expected pin {expected}, found {actual} "
                         f"(commit {commit.id})"
+                    )
+                if commit.op_class is OpClass.LOGICAL and _is_about(plan, change):
+                    raise ReadSetChanged(
+                        f"rows of {change.table} that the write is about changed while it was prepared (commit {commit.id})"
                     )
         for replacement in plan.replacements:
             found = state.tables.get(replacement.table)
@@ -426,26 +462,30 @@ class Publisher:
         if before is None:
             raise ReadSetChanged(f"table {planned.table} no longer exists on branch `{self.branch}`")
         key = (planned.table, before.pin)
-        applied = waiting.applied.get(key)
+        change, applied = planned.change, waiting.applied.get(key)
         if applied is None:
-            if isinstance(planned.change, Append) and planned.change.ids:
-                self._check_still_new(planned.table, planned.change.ids, before, between)
             applied = waiting.foreseen.get(key)
+            if isinstance(change, Append) and change.ids:
+                present = self._present(planned.table, change.ids, before, between)
+                if present and not change.or_replace:
+                    raise KeyConflict(f"{planned.table} already has an entity with id '{min(present)}'")
+                if present:
+                    change, applied = Upsert(change.written, change.ids), None
         if applied is None:
-            folded = self._folded(before, planned.change)
+            folded = self._folded(before, change)
             # Together: later writers look for their keys in the fragments a commit added, and folded rows stand in one of them.
-            applied = then(folded, self._tables.apply(folded.state, self._stored(waiting, planned, folded.state)))
+            stored = self._stored(waiting, planned.table, change, folded.state)
+            applied = then(folded, apply_small(self._tables, folded.state, stored))
         waiting.applied[key] = applied
-        return _table_change(planned.table, before, applied)
+        return _table_change(planned.table, before, applied, planned.named)
 
-    def _stored(self, waiting: _Waiting, planned: PlannedChange, table: TableState) -> Change:
+    def _stored(self, waiting: _Waiting, name: str, change: Change, table: TableState) -> Change:
         """A change whose rows are in files."""
-        change = planned.change
         if isinstance(change, Delete):
             return change
-        if planned.table not in waiting.stored:
-            waiting.stored[planned.table] = self._tables.stored(table, change.written)
-        return replace(change, written=waiting.stored[planned.table])
+        if name not in waiting.stored:
+            waiting.stored[name] = self._tables.stored(table, change.written)
+        return replace(change, written=waiting.stored[name])
 
     def _folded(self, table: TableState, change: Change) -> Applied:
         """The table to write on: with its small fragments folded into one, when too many have piled up.
@@ -456,17 +496,42 @@ class Publisher:
             return unchanged(table)
         return fold_small_fragments(self._tables, table)
 
-    def _check_still_new(self, name: str, ids: Sequence[str], table: TableState, between: Sequence[Commit]) -> None:
-        """Ids that were new at the plan's base must be new now: look where commits in between have put rows, nowhere else."""
+    def _present(self, name: str, ids: Sequence[str], table: TableState, between: Sequence[Commit]) -> list[str]:
+        """Which of some ids, new at the plan's base, are there now: looks where commits in between have put rows, only there."""
         touching = [(c, change) for c in between for change in c.changes if change.table == name]
-        if not touching:
-            return
+        logical = [change for c, change in touching if c.op_class is OpClass.LOGICAL]
+        few = frozenset(ids) if len(ids) <= FEW else None
+        if not logical:
+            return []
+        if few is not None and all(change.named is not None and not change.named.touches(few) for change in logical):
+            return []
         handle = self._tables.open(table)
-        rewritten = any(c.op_class is OpClass.MAINTENANCE for c, _ in touching)
+        rewritten = len(logical) < len(touching)
         fragments = handle.fragment_ids() if rewritten else [n for _, change in touching for n in change.fragments_added]
-        present = handle.ids_among(ids, fragments)
-        if present:
-            raise KeyConflict(f"{name} already has an entity with id '{min(present)}'")
+        return handle.ids_among(ids, fragments)
+
+
+@dataclass(slots=True, eq=False)
+class _Queue:
+    """Small changes of one table, by those of a group who will be published one after the other."""
+
+    waiting: list[_Waiting] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    """Rows they touch."""
+    closed: bool = False
+    """Whatever follows is made on top of that, one by one."""
+
+    def touches(self, ids: Iterable[str]) -> bool:
+        return not self.ids.isdisjoint(ids)
+
+    def add(self, waiting: _Waiting, change: Change) -> None:
+        ids = () if isinstance(change, Overwrite) else change.ids
+        self.closed = self.closed or not is_small(change) or self.touches(ids)
+        if not self.closed:
+            self.waiting.append(waiting)
+            self.changes.append(change)
+            self.ids.update(ids)
 
 
 def _first_batch(queue: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
@@ -495,13 +560,22 @@ def _follows(commit: Commit, base: str) -> bool:
     return commit.logical is not None and not commit.is_maintenance and commit.logical.parent == base
 
 
+def _is_about(plan: PublishPlan, change: TableChange) -> bool:
+    """Whether a change is about rows that a plan relied on."""
+    ids, ends = (read.get(change.table, frozenset()) for read in (plan.read_rows, plan.read_ends))
+    if not ids and not ends:
+        return False
+    named = change.named
+    return named is None or named.touches(ids) or not ends.isdisjoint(named.ends)
+
+
 def _only_maintained(plan: PublishPlan, table: str, between: Sequence[Commit]) -> bool:
     """Whether what a logical plan replaces says the same as when it was prepared: maintenance moved it, and nobody else."""
     touching = [c for c in between for change in c.changes if change.table == table]
     return plan.op_class is OpClass.LOGICAL and bool(touching) and all(c.is_maintenance for c in touching)
 
 
-def _table_change(table: str, before: TableState, applied: Applied) -> TableChange:
+def _table_change(table: str, before: TableState, applied: Applied, named: Named | None = None) -> TableChange:
     return TableChange(
         table,
         before,
@@ -511,4 +585,5 @@ def _table_change(table: str, before: TableState, applied: Applied) -> TableChan
         applied.fragments_added,
         applied.fragments_removed,
         applied.stored,
+        named,
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 import pyarrow as pa
 
 from omnigraph.model.frozen import frozen
+from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.tables.changes import TableState
 
 
@@ -30,3 +32,5 @@ class Snapshot:
     tables: Mapping[str, TableState]
     layout: str
     """The commit whose tables these are: the same, or maintenance that followed. What is published rests on it."""
+    recent: tuple[Commit, ...] = field(default=(), compare=False, repr=False)
+    """The last commits up to that one, oldest first, as far as they are at hand."""

@@ -33,11 +33,6 @@ def encoded(value: object, belongs: str) -> bytes:
     return b"".join((body[:-1], b',"sum":"', _sum(body, belongs), b'"}'))
 
 
-def require_readable(value: object) -> None:
-    """Refuse a value that could be stored, and not be read again."""
-    _readable(value)
-
-
 def _readable(value: object) -> bytes:
     try:
         body = msgspec.json.encode(value)

@@ -14,7 +14,9 @@ from operator import attrgetter
 from lance.fragment import DataFile, FragmentMetadata
 
 
-class _DataFile(DataFile):
+class PlainDataFile(DataFile):
+    """A data file with a plain path."""
+
     path = property(attrgetter("_path"))
 
 
@@ -34,7 +36,7 @@ def to_texts(fragments: Iterable[object]) -> tuple[str, ...]:
 
 
 def _plain(file: DataFile) -> DataFile:
-    return _DataFile(
+    return PlainDataFile(
         file._path,
         file.fields,
         file.column_indices,

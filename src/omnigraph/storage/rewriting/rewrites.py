@@ -49,8 +49,8 @@ from omnigraph.storage.files.lance_errors import translated
 from omnigraph.storage.lance_format.fragments import from_texts, to_texts
 from omnigraph.storage.rewriting.derived import outcome, own
 from omnigraph.storage.rewriting.indexes import ABSORB_ROWS, IndexSpec, cover, key_indexes, scalar_indexes
-from omnigraph.storage.tables.changes import Applied, TableState
-from omnigraph.storage.tables.table import STORAGE_VERSION, Table, Tables, unchanged
+from omnigraph.storage.tables.changes import Applied, TableState, unchanged
+from omnigraph.storage.tables.table import STORAGE_VERSION, Table, Tables
 from omnigraph.storage.tables.work import PinnedTable, Run
 
 FOLD_FRAGMENTS: Final = 32

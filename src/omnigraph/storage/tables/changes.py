@@ -4,7 +4,7 @@ A change says what is to happen to a table, with the expensive part (data files)
 a pinned version gives a new pin; applying it again to *another* pinned version is how a plan is rebased after it lost a race,
 without writing its rows again.
 
-    Append       new rows, whose ids are new
+    Append       new rows, whose ids are new (or are taken over, where it says so)
     Upsert       new images of rows; old images with the same ids go
     Delete       rows go, by id
     Overwrite    the rows become the whole content (none: the table becomes empty)
@@ -12,7 +12,7 @@ without writing its rows again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
@@ -84,6 +84,18 @@ class Append:
     written: WrittenRows
     ids: Sequence[str] = ()
     """Ids that do not exist at the plan's base and must not exist when it is published; empty when they cannot (fresh ULIDs)."""
+    or_replace: bool = False
+    """Rows that do exist when it is published are replaced, as by an upsert, and are no conflict."""
+
+
+@frozen
+class RowPlace:
+    """Where somebody saw a row: it stands there in every version with that file in that fragment, unless it is marked."""
+
+    id: str
+    fragment: int
+    files: tuple[str, ...]
+    offset: int
 
 
 @frozen
@@ -104,11 +116,15 @@ class Upsert:
     ids: Sequence[str]
     marks: Marks | None = None
     """Where the old images are, if somebody has looked; on another version than that they are looked for by their ids."""
+    places: tuple[RowPlace, ...] = ()
+    """The same for few rows, and for any version."""
 
 
 @frozen
 class Delete:
     ids: Sequence[str]
+    places: tuple[RowPlace, ...] = ()
+    """Where some of them were seen."""
 
 
 @frozen
@@ -117,6 +133,24 @@ class Overwrite:
 
 
 Change = Append | Upsert | Delete | Overwrite
+
+
+@frozen
+class Named:
+    """Which rows a small change is about. It is noted down with the commit: others then need not read rows to know."""
+
+    came: tuple[str, ...] = ()
+    """Ids of rows that are there afterwards: new ones, and new images."""
+    went: tuple[str, ...] = ()
+    """Ids of rows that are not."""
+    ends: tuple[str, ...] = ()
+    """Of edges that came, the ids of both ends."""
+    values: tuple[str, ...] = ()
+    """What else of rows that came no other row may have: digests, which only whoever wrote them understands."""
+
+    def touches(self, ids: Collection[str]) -> bool:
+        """Whether one of these rows came, went, or has another image."""
+        return any(id_ in ids for id_ in self.came) or any(id_ in ids for id_ in self.went)
 
 
 @frozen
@@ -169,3 +203,8 @@ class Applied:
     """The newest fence that was known before the first of them was begun (`doomed`)."""
     stored: tuple[StoredFile, ...] = field(default=(), compare=False)
     """What the files hold that came with it, by checksum."""
+
+
+def unchanged(state: TableState) -> Applied:
+    """The outcome of a change that changes nothing."""
+    return Applied(state, 0, 0, (), (), ())

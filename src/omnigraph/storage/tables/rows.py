@@ -162,6 +162,15 @@ def _ids(table: Table) -> Iterator[pa.ChunkedArray]:
         yield pa.chunked_array(parts)
 
 
+def take_from(table: Table, number: int, rows: Sequence[int]) -> pa.Table:
+    """Some rows of a fragment, counted without those that are deleted; blobs are not among their columns."""
+    with table.reading(f"read {table.location}"):
+        fragment = table.dataset.get_fragment(number)
+        assert fragment is not None
+        table.sound.require(f"{table.location}/{DATA}/{file.path}" for file in fragment.metadata.files)
+        return fragment.take(list(rows))
+
+
 def row_bytes(table: Table, columns: Sequence[str], fragments: Iterable[int] | None = None) -> Positions:
     """About how many bytes each row has in memory, in row order. Reads texts and lists, some megabytes at a time, and no blob."""
     kinds = {name: table.schema.field(name).type for name in columns}

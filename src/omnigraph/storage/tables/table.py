@@ -31,7 +31,7 @@ from lance import LanceOperation as Op
 from lance.dataset import LanceScanner, Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
-from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, StalledWrite
+from omnigraph.errors import AlreadyExists, GraphError, HistoryReclaimed, NotFound, StalledWrite
 from omnigraph.hints import Action, Hint
 from omnigraph.model.arrow import is_blob
 from omnigraph.storage.files.checksums import StoredFile, stored_files
@@ -44,6 +44,9 @@ from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import deletion_file, version_file
 from omnigraph.storage.lance_format.filters import Filter, one_of, text_of
 from omnigraph.storage.lance_format.fragments import plain
+from omnigraph.storage.lance_format.made_versions import Unfamiliar
+from omnigraph.storage.lance_format.packing import packed
+from omnigraph.storage.lance_format.small_files import FILE_WRITER
 from omnigraph.storage.tables.changes import (
     NO_ROWS,
     Append,
@@ -56,8 +59,10 @@ from omnigraph.storage.tables.changes import (
     UnstoredRows,
     Upsert,
     WrittenRows,
+    unchanged,
 )
 from omnigraph.storage.tables.recent_rows import RecentRows, is_small
+from omnigraph.storage.tables.versions import Versions
 
 STORAGE_VERSION: Final = "2.2"
 """File format of new data files."""
@@ -78,10 +83,6 @@ _SCANNED_ROWS = 1 << 20
 _DATA, _INDEXES = "data", "indexes"
 _BY_INDEX: Final = ("filter", "nearest", "full_text_query")
 """What is asked of a scan that may go through an index."""
-
-_QUICK = {b"lance-encoding:compression": b"lz4"}
-"""How ids and ends are packed. Lance would choose FSST: to write those takes twice as long, to read them a sixth longer."""
-_PACKED_QUICKLY = ("id", "src", "dst")
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
@@ -104,18 +105,21 @@ class Tables:
         self._is_needed = is_needed or _may_be_reclaimed
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}
+        self._writers: dict[str, Table] = {}
+        """A handle of each table, to write with: at any pin with the columns that are wanted."""
+        self.versions = Versions(place)
         self._recent = RecentRows()
         self._sound = Sound(place)
         self._lock = Lock()
-        self.opened = 0
-        """Datasets opened so far: the cost tests count on it."""
+        self.opened = self.moved = 0
+        """Datasets opened so far, and versions looked at through one that was open: the cost tests count on it."""
 
     def create(self, table: str, location: str, schema: pa.Schema) -> TableState:
         """A new, empty table. Safe to repeat: what a process that died left there is reused, as long as it is empty."""
         self.place.require_dataset(location)
         with translated(f"create the table at {location}"):
             dataset = self.place.effects.run(Call.CREATE_TABLE, lambda: self._created(location, schema))
-        self.place.sync(_all_files_below(self.place, location))
+        self.place.sync([o.path for o in self.place.objects(location)] if self.place.is_local else [])
         return TableState(table, location, dataset.version, 0, 0)
 
     def _created(self, location: str, schema: pa.Schema) -> LanceDataset:
@@ -123,7 +127,7 @@ class Tables:
 
         def make(mode: str) -> LanceDataset:
             return lance.write_dataset(
-                _packed(schema).empty_table(),
+                packed(schema).empty_table(),
                 uri,
                 mode=mode,
                 data_storage_version=STORAGE_VERSION,
@@ -157,21 +161,23 @@ class Tables:
             if found is not None:
                 self._handles[key] = found
                 return found
+        known = self._writers.get(state.location)
         try:
             with translated(f"open {state.location} at {state.pin}"):
+                if known is not None:
+                    self.moved += 1
+                    return self.remember(known.same(known.dataset.checkout_version(state.pin)))
                 self.place.require_dataset(state.location)
-                dataset = lance.dataset(
-                    self.place.child(state.location),
-                    version=state.pin,
-                    storage_options=dict(self.place.options) or None,
-                    session=self.session,
-                )
+                uri, options = self.place.child(state.location), dict(self.place.options) or None
+                dataset = lance.dataset(uri, version=state.pin, storage_options=options, session=self.session)
         except NotFound as error:
             if self._is_needed(state.location, state.pin):
                 raise
             raise _gone(state.location, state.pin) from error
         self.opened += 1
-        return self.remember(Table(self.place, dataset, state.table, state.location, self._recent, self._sound, self._is_needed))
+        table = Table(self.place, dataset, state.table, state.location, self._recent, self._sound, self._is_needed)
+        self._writers[state.location] = table
+        return self.remember(table)
 
     def remember(self, table: Table) -> Table:
         """Keep a handle for those who open its pin."""
@@ -181,11 +187,25 @@ class Tables:
                 self._handles.pop(next(iter(self._handles)))
         return table
 
+    def writer(self, state: TableState) -> Table:
+        """The table at a pin with the columns of a state: to write rows it takes no more, and opening each new pin costs more."""
+        known = self._writers.get(state.location)
+        if known is None or (known.pin != state.pin and not self._alike(state, known)):
+            known = self._writers[state.location] = self.open(state)
+        return known
+
+    def _alike(self, state: TableState, known: Table) -> bool:
+        try:
+            ours, theirs = (self.versions.read(state.location, pin).columns for pin in (state.pin, known.pin))
+        except (Unfamiliar, GraphError):  # opening it says what is wrong
+            return False
+        return ours == theirs
+
     def stored(self, table: TableState, written: WrittenRows) -> WrittenRows:
         """Rows in data files; those that are in none are put there, with the columns they were written for."""
         if written.unstored is None:
             return written
-        return self.open(replace(table, pin=written.unstored.pin)).store(written.unstored.rows)
+        return self.writer(replace(table, pin=written.unstored.pin)).store(written.unstored.rows)
 
     def apply(self, base: TableState, change: Change) -> Applied:
         """The table with a change on top of a pinned version. Nothing visible moves."""
@@ -378,11 +398,16 @@ class Table:
             return NO_ROWS
         fence = self.place.fence
         with translated(f"write rows to {self.location}"):
-            fragments = plain(
-                self.place.effects.run(
-                    call, lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION)
+            if isinstance(data, pa.Table) and is_small(data) and not self.has_blobs:
+                fragments: tuple[FragmentMetadata, ...] = (
+                    FILE_WRITER.written(self.dataset, self.place, self.location, data, call),
                 )
-            )
+            else:
+                fragments = plain(
+                    self.place.effects.run(
+                        call, lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION)
+                    )
+                )
         files = self.data_files(fragments)
         stored = self.stored_files(files)
         if isinstance(data, pa.Table) and len(files) == 1 and not self.has_blobs:
@@ -567,22 +592,8 @@ def _gone(location: str, pin: int) -> HistoryReclaimed:
     )
 
 
-def unchanged(state: TableState) -> Applied:
-    """The outcome of a change that changes nothing."""
-    return Applied(state, 0, 0, (), (), ())
-
-
 def _deletion(
     fragment: LanceFragment, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
 ) -> Callable[[], FragmentMetadata | None]:
     """Rows are named by their addresses."""
     return lambda: fragment.delete(one_of("_rowaddr", addresses.tolist()).sql)
-
-
-def _packed(schema: pa.Schema) -> pa.Schema:
-    """A schema that says how ids and ends are packed; everything else is left to Lance."""
-    return pa.schema([field.with_metadata(_QUICK) if field.name in _PACKED_QUICKLY else field for field in schema])
-
-
-def _all_files_below(place: Place, location: str) -> list[str]:
-    return [o.path for o in place.objects(location)] if place.is_local else []

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import among, together, whole
-from omnigraph.engine.snapshot.committed import existing, rows_where
+from omnigraph.engine.snapshot.committed import existing, touching
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.violations import Violation
@@ -95,7 +95,7 @@ def check_left_behind(delta: Delta, changes: ChangeSet, view: View) -> Iterator[
         for end, column, node in (("source", "src", edge.source), ("target", "dst", edge.target)):
             if node != delta.type.name:
                 continue
-            left = rows_where(view, edge, column, gone, ["id", column])
+            left = touching(view, edge, column, gone, ["id", column])
             if change is not None and left.num_rows:
                 left = left.filter(pa.array(~among(whole(left["id"]), change.touched)))
             for row in left.sort_by("id").to_pylist():

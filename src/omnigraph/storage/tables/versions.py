@@ -1,0 +1,68 @@
+"""Versions of tables taken apart, and deletion marks, kept in memory: what a small change is made of.
+
+Neither ever changes under its name, so what is kept can be missing but never wrong. Of a stream of small commits each version is
+made of the one before, which this process has just made.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Final
+
+from pyroaring import BitMap
+
+from omnigraph.storage.files.place import Place
+from omnigraph.storage.lance_format.deletions import read_deletions
+from omnigraph.storage.lance_format.file_names import version_file
+from omnigraph.storage.lance_format.made_versions import Version
+
+_VERSIONS: Final = 64
+_MARKS: Final = 256
+_MARKED_ROWS: Final = 1_000_000
+"""A deletion file with more than so many rows is read whenever it is needed."""
+
+
+class Versions:
+    """Versions by location and pin; marks by the path of their file. Safe from any thread."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._versions: OrderedDict[tuple[str, int], Version] = OrderedDict()
+        self._marks: OrderedDict[str, BitMap] = OrderedDict()
+        self._lock = Lock()
+
+    def read(self, location: str, pin: int) -> Version:
+        """A version; `Unfamiliar` if it says what is not known here."""
+        with self._lock:
+            found = self._versions.get((location, pin))
+        if found is None:
+            found = Version.read(pin, self._place.get(f"{location}/{version_file(pin)}"))
+            self.keep(location, found)
+        return found
+
+    def keep(self, location: str, version: Version) -> None:
+        """Remember a version that was just made."""
+        with self._lock:
+            self._versions[location, version.pin] = version
+            while len(self._versions) > _VERSIONS:
+                self._versions.popitem(last=False)
+
+    def marks(self, location: str, file: str, count: int) -> BitMap:
+        """Which rows a deletion file marks; there must be so many."""
+        path = f"{location}/{file}"
+        with self._lock:
+            found = self._marks.get(path)
+        if found is None:
+            found = BitMap(read_deletions(self._place, path, count).tolist())
+            self.keep_marks(path, found)
+        return found
+
+    def keep_marks(self, path: str, marks: BitMap) -> None:
+        """Remember what is in a deletion file. Nobody changes it from now on."""
+        if len(marks) > _MARKED_ROWS:
+            return
+        with self._lock:
+            self._marks[path] = marks
+            while len(self._marks) > _MARKS:
+                self._marks.popitem(last=False)
