@@ -26,7 +26,7 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 
 from omnigraph.engine.arrays.column import Array, Mask
-from omnigraph.engine.arrays.numbering import Numbering
+from omnigraph.engine.arrays.numbering import NOBODY, Numbering
 from omnigraph.engine.snapshot.edges import Edges
 from omnigraph.engine.snapshot.nodes import Nodes, Rows
 from omnigraph.engine.snapshot.stored import Stored, fetch_cost
@@ -57,16 +57,19 @@ class KnownIds:
     rows: Rows
     stored: Stored
     """A pin whose ids were all in memory."""
-    since: Mapping[str, bool] = field(default_factory=dict)
-    """Whether an id exists, of those that came or went since."""
+    since: Mapping[str, RowPlace | bool] = field(default_factory=dict)
+    """Of ids that came or went since: where the node stands, or whether it exists."""
 
     def has(self, id_: str) -> bool:
         said = self.since.get(id_)
-        return self.rows.row(self.numbering.number(id_)) >= 0 if said is None else said
+        return self.rows.row(self.numbering.number(id_)) >= 0 if said is None else bool(said)
 
     def place(self, id_: str) -> RowPlace | None:
-        """Where a node stands, unless it came since."""
-        row = -1 if id_ in self.since else self.rows.row(self.numbering.number(id_))
+        """Where a node stands, if that is known."""
+        said = self.since.get(id_)
+        if isinstance(said, RowPlace):
+            return said
+        row = self.rows.row(self.numbering.number(id_)) if said is None else NOBODY
         if row < 0:
             return None
         fragments, derived = self.stored.fragments, self.stored.derived
@@ -86,7 +89,7 @@ class KnownIds:
         """The same after some commits, oldest first."""
         since = dict(self.since)
         for named in noted:
-            since.update(dict.fromkeys(named.came, True))
+            since.update((id_, named.place(number) or True) for number, id_ in enumerate(named.came))
             since.update(dict.fromkeys(named.went, False))
         return replace(self, since=since)
 

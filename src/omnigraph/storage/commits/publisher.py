@@ -585,5 +585,5 @@ def _table_change(table: str, before: TableState, applied: Applied, named: Named
         applied.fragments_added,
         applied.fragments_removed,
         applied.stored,
-        named,
+        None if named is None else replace(named, at=applied.at if len(named.came) == applied.added else None),
     )

@@ -74,4 +74,5 @@ def then(first: Applied, second: Applied) -> Applied:
         (*first.files, *second.files),
         min(first.fence, second.fence),
         (*first.stored, *second.stored),
+        second.at,
     )

@@ -147,6 +147,15 @@ class Named:
     """Of edges that came, the ids of both ends."""
     values: tuple[str, ...] = ()
     """What else of rows that came no other row may have: digests, which only whoever wrote them understands."""
+    at: tuple[int, str, int] | None = None
+    """Where the rows that came stand, one after the other: fragment, file, offset of the first."""
+
+    def place(self, number: int) -> RowPlace | None:
+        """Where a row that came stands."""
+        if self.at is None:
+            return None
+        fragment, file, first = self.at
+        return RowPlace(self.came[number], fragment, (file,), first + number)
 
     def touches(self, ids: Collection[str]) -> bool:
         """Whether one of these rows came, went, or has another image."""
@@ -203,6 +212,8 @@ class Applied:
     """The newest fence that was known before the first of them was begun (`doomed`)."""
     stored: tuple[StoredFile, ...] = field(default=(), compare=False)
     """What the files hold that came with it, by checksum."""
+    at: tuple[int, str, int] | None = None
+    """Where the rows that came stand, if they stand together: see `Named`."""
 
 
 def unchanged(state: TableState) -> Applied:

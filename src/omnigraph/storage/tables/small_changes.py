@@ -151,14 +151,15 @@ class _Making:
         before, files = {**self._old, **self._new}, _Files(self._base.location)
         for fragment, offsets in _by_fragment(gone).items():
             self._mark(fragment, offsets, files)
-        rows_in = written
+        rows_in, at = written, None
         if written.unstored is not None:
             rows_in = self._shared
-            self._fill(written.rows, files)
+            at = self._fill(written.rows, files)
         else:
             for one in written.fragments:
                 number = self._number()
                 self._new[number] = described(one, number)
+                at = (number, one.files[0].path, 0) if len(written.fragments) == len(one.files) == 1 else None
         after = {**self._old, **dict(sorted(self._new.items()))}
         made = self._version.changed(after, self._next - 1)
         content = made.content()
@@ -185,6 +186,7 @@ class _Making:
             tuple(sorted(changed & before.keys())),
             (*rows_in.unsynced, *files.paths()),
             stored=(*rows_in.stored, *(files.stored() if self._place.is_local else ())),
+            at=at,
         )
 
     def _mark(self, fragment: int, offsets: BitMap, files: _Files) -> None:
@@ -199,13 +201,15 @@ class _Making:
             return
         self._old[fragment] = self._marked(piece, Deleted(fragment, self._base.pin, marks), files)
 
-    def _fill(self, rows: int, files: _Files) -> None:
+    def _fill(self, rows: int, files: _Files) -> tuple[int, str, int]:
+        """The next rows of the shared file are there: where they stand."""
         assert self._shared_piece is not None
-        number = self._shared_piece.number
+        number, first = self._shared_piece.number, self._filled
         self._filled += rows
         later = BitMap(range(self._filled, self._whole))
         piece = self._shared_piece
         self._new[number] = self._marked(piece, Deleted(number, self._base.pin, later), files) if later else piece
+        return number, self._shared.fragments[0].files[0].path, first
 
     def _marked(self, piece: Piece, deleted: Deleted, files: _Files) -> Piece:
         files.contents[deleted.file] = deleted.content()
