@@ -1,4 +1,4 @@
-"""Measures of a graph: degree, PageRank, components, communities, triangles, and what is near.
+"""Graph analytics: degree, PageRank, components, communities, triangles, and distances.
 
 scope        which node and edge types are looked at
 network      these as numbers

@@ -1,4 +1,4 @@
-"""Measures computed in memory: the network of a view, numpy, and one row per node."""
+"""Graph algorithms in memory: the network of a view, numpy, and one row per node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of a graph an algorithm looks at: node types, and edge types between them.
+"""The part of a graph an algorithm works on: node types, and edge types between them.
 
 edges="Knows"                   those edges, and the node types at their ends
 nodes=["Person", "Company"]     those nodes, and every edge type both of whose ends are among them

@@ -1,4 +1,4 @@
-"""Columns of Blobs: which cells refer to another place, and how cells are shown."""
+"""Columns of Blobs: which cells are references to objects outside the graph, and how cells are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow columns as rules and comparisons want them: in one piece, side by side, looked up in each other."""
+"""Arrow columns as rules and comparisons need them: in one chunk, concatenated, or looked up in each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a type as lines of JSON: what an export writes, what quarantine keeps, and what says how large an entity is."""
+"""Rows of a type as JSON lines: written by exports and quarantine, and used to measure the size of an entity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored values as text and as plain Python: one spelling for exports, changes, comparisons and conflicts.
+"""Stored values as text and as plain Python objects, in the same format for exports, changes, comparisons and conflicts.
 
     stored                     JSON                              Python
     Date 19844                 "2024-05-01"                      date(2024, 5, 1)

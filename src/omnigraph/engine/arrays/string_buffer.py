@@ -1,4 +1,4 @@
-"""Single texts out of a column of texts.
+"""Random access to the texts of a column, without making Python strings of all of them.
 
 Arrow's own ways to a few texts cost microseconds each: a scalar per text, or a kernel call for all. A small query is done in that
 time. The texts lie one after the other in one buffer, and where each begins stands in another:

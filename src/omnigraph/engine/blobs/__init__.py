@@ -1,4 +1,4 @@
-"""Blobs whose bytes are somewhere else: what a policy allows, and what becomes of the URIs that are given.
+"""External Blobs: which URIs a policy allows, and how the URIs of an operation are resolved.
 
     "s3://media/a.png" ──policy──▶ refused, or approved ──looked for──▶ unavailable, or there
                                                                           │ mutate, append, merge: the bytes are copied in

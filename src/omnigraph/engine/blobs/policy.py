@@ -1,4 +1,4 @@
-"""The policy about external Blobs: which URIs may be given in place of bytes. Unless somebody says otherwise, none.
+"""The policy for external Blobs: which URIs may be given in place of bytes. By default, none.
 
     ExternalBlobs.deny()
     ExternalBlobs.allow("s3://media/approved", "file:///data/images")

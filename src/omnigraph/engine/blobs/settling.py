@@ -1,4 +1,4 @@
-"""What becomes of the URIs that one operation gives for Blobs.
+"""Resolving the URIs that one operation gives for Blobs: each is checked once, and its bytes are fetched or a reference is kept.
 
 A `Settling` takes texts as they come, approves them, looks for what they name (a few at a time, each URI once, however often it
 is given) and gives the cell to store for each: the bytes where they are copied in, the reference where it is kept.

@@ -1,4 +1,4 @@
-"""What may be given for an argument of a public call. One check per kind of argument; each gives the value as it is meant.
+"""Checks for the arguments of public calls, one per kind of argument. Each returns the value in its normal form, or raises.
 
     actor("actor", "agent-7")        'agent-7'
     actor("actor", 7)                UsageError: actor is a text, not int 7

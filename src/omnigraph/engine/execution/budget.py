@@ -1,4 +1,4 @@
-"""Limits of one query: time, memory and the wish to stop.
+"""Limits of one query: time, memory and cancellation.
 
     check(what)             between batches of work: is time up, did somebody ask to stop?
     hold(bytes, what)       before something is made that goes again: is there room for it beside what is kept?

@@ -1,4 +1,4 @@
-"""The nodes of a type that are nearest to a vector: which way to take.
+"""The nodes of a type that are nearest to a vector: choosing how to find them.
 
     the column fits into memory     measure all of them, roughly and then exactly (`vectors`); where it is large, roughly in
                                     eight bits per number, and then exactly those that are left, which are fetched

@@ -1,4 +1,4 @@
-"""What a query did, step by step: rows, time and which way was taken. Kept only when somebody asks for it."""
+"""What a query did, step by step: rows, time and the strategy that was chosen. Recorded only for `explain`."""
 
 from __future__ import annotations
 

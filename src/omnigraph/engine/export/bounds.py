@@ -1,4 +1,4 @@
-"""How much of an answer is made into a graph."""
+"""How many rows of an answer become a subgraph by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph in numbers, property by property: how many values there are, how many are missing, how many differ, and between what.
+"""Statistics of a graph, property by property: number of values, of missing values and of distinct values, minimum and maximum.
 
 Every part of a type is counted by itself, anywhere, and the counts are put together. Nearly everything adds up; how many values
 differ does not, so each part keeps the `SKETCH` smallest hashes of its values: the smallest of all are among them. While there

@@ -1,4 +1,4 @@
-"""What happened to a graph, and bringing what happened in two places together.
+"""The history of a graph: diff, change feed, merge and revert.
 
 row_delta   rows of one type that differ between two states: the value everything here is made of
 deltas      how they are found: from the fragments that two pins do not share, commit by commit where a table was rewritten

@@ -1,4 +1,4 @@
-"""Conflicts of a merge or revert, as data, and what is to become of them.
+"""Conflicts of a merge or revert, as data, and their resolution.
 
     Conflict(kind="divergent_update", type="Person", entity="Ada", properties=("age",),
              base={"age": 36}, ours={"age": 37}, theirs={"age": 38}, key="divergent_update:node:Person:Ada")

@@ -1,4 +1,4 @@
-"""Cursors and page tokens: where a reader of changes is, in a short text that proves itself.
+"""Cursors and page tokens: the position of a reader of changes, in a short text with a checksum.
 
     cursor       after a commit                                    g2.eyJ…
     page token   inside a commit: so many of its changes were delivered

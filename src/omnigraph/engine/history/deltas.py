@@ -1,4 +1,4 @@
-"""Finding what differs between two states of a graph, at a cost that follows the difference.
+"""Finding what differs between two states of a graph, at a cost that depends on the difference and not on the size of the graph.
 
 Per type there are two pins. If they are equal nothing differs, and nothing is read. If not, the fragments they do not share are
 read and their rows matched by id (`omnigraph.storage.tables.differences`).

@@ -1,4 +1,4 @@
-"""Whether two columns say the same, row by row, as their types have it.
+"""Whether two columns have equal values, row by row, as their types define equality.
 
 Null is equal to null and to nothing else. Numbers compare by value, text and bytes exactly, lists element by element in order.
 """

@@ -1,4 +1,4 @@
-"""Which type and property of one schema is which of another, where two branches changed their schemas apart.
+"""Matching the types and properties of two branches whose schemas have diverged.
 
 Identities are numbers from a counter that travels with the schema (`omnigraph.catalog.identity`). Two branches count on from the
 number at which they parted, each for itself, so above that number equal numbers mean nothing:

@@ -1,4 +1,4 @@
-"""What an open graph knows of its past: diff, changes, baselines, merge and revert behind one door.
+"""The history of an open graph behind one interface: diff, changes, baselines, merge and revert.
 
 Everything read of a commit stays true, so it is remembered here as long as the graph is open.
 """

@@ -1,4 +1,4 @@
-"""What two sides did to one entity since a common state, decided.
+"""Three-way comparison of one entity: what two sides changed since a common state, and whether they conflict.
 
 `ours` is the side that is merged into, `theirs` the one that is merged. Each of the three states is an image or nothing:
 

@@ -1,4 +1,4 @@
-"""What exists, against promises that are new: added constraints, required properties, tighter cardinalities.
+"""Existing data checked against new constraints: `@unique`, `@range`, `@check`, required properties, tighter cardinalities.
 
 The rules are those of every write. They are checked for all entities of a type, with a type that has nothing but what
 is new; and about the table as it is going to be, after columns were renamed and filled.

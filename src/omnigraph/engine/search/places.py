@@ -1,4 +1,4 @@
-"""Who comes first: scores in order, equal scores by id, and no more of it than is wanted.
+"""Ranking: the best scores in order, ties broken by id, computing no more than the query needs.
 
 Ids are compared only where scores are equal. When only the best are wanted and very many share the last place, their ids are not
 sorted either, but searched for the few that win it.

@@ -1,4 +1,4 @@
-"""Adjacency: who stands next to whom, as two integer arrays.
+"""Adjacency: the neighbours of every node, as two integer arrays.
 
 `starts[n] : starts[n + 1]` is where the neighbours of node `n` stand in `neighbours`: each once (parallel edges count once), in
 ascending order. One is built per edge table, pin and direction, from nothing but the numbers of both ends of every edge.

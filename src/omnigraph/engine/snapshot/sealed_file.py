@@ -1,4 +1,4 @@
-"""Arrays in one file that proves itself: what derived state is kept in.
+"""A file of arrays with checksums, used to cache derived state.
 
     preamble    magic │ version │ length and checksum of the contents          36 bytes
     contents    what the file is about, and for each array its name, type, length, place and checksum (JSON)

@@ -1,1 +1,1 @@
-"""What nobody asks for and everybody relies on: indexes, folds, embeddings, verification."""
+"""Upkeep: indexes, compaction, embeddings, verification."""

@@ -1,4 +1,4 @@
-"""Whether a change changes anything. Rows that are written again as they are stand for nothing, and nothing is committed.
+"""Whether a change has any effect. If all rows are written again as they are, nothing is committed.
 
 Compared is as little as possible: a change of rows that are not there, or of a first row that is another one, is found out by one
 lookup of a few rows. Only a change that says nothing new is read to its end, and the rows beside it: by where they stand if they

@@ -1,4 +1,4 @@
-"""The one evaluator: may this change be?
+"""The one evaluator: does this change satisfy the schema?
 
 It looks at the change and, through indexes, at the little of the graph that the change is about; so its cost follows the change.
 All violations are collected. Rules about rows alone are checked once; rules that compare with what is committed are checked again

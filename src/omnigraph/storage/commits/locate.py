@@ -1,4 +1,4 @@
-"""Which manifest holds a commit, when nobody knows; and which has lost its name.
+"""Finding the manifest that holds a commit, and manifests whose branch has lost its name.
 
 A commit is a row of one manifest, and its id does not say which. So manifests are asked, each once, however many branches descend
 from it. What is cheap comes first: those that are open, then those that somebody has published to, side by side. A branch that

@@ -1,4 +1,4 @@
-"""What has a name: branches and tags, as they are kept in small objects below `__refs/` and `__tags/`."""
+"""Branches and tags, stored as small objects below `__refs/` and `__tags/`."""
 
 from __future__ import annotations
 

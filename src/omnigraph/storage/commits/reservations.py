@@ -1,4 +1,4 @@
-"""Reservations: whoever has lost to others again and again gets the branch to itself for a moment.
+"""Reservations: a writer that has lost the race again and again gets the branch to itself for a moment.
 
 A plan that searched a table is void when somebody else changes the table meanwhile, and is made again. Beside a process that
 inserts without pause it would be made again for ever: reading and planning takes longer than one insert. So who has lost twice

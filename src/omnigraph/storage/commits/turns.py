@@ -1,4 +1,4 @@
-"""Turns: processes of one machine that publish to one branch go one after the other, so that nobody waits far longer than others.
+"""Turns: processes of one machine publish to a branch one after the other, so that none waits much longer than the others.
 
 The swap alone is safe but not fair. Whoever has just won knows the newest head and is the quickest to try again; those who lost
 read, apply, write and lose again. Measured with 8 processes on one branch: half of the commits take 20 ms, one in a hundred two

@@ -1,4 +1,4 @@
-"""Which version of a manifest was the newest ever written, as Lance has noted, and what is said when it is not there any more.
+"""The newest version of a manifest ever written, as noted by Lance, and the error if that version is missing.
 
 Lance links a version to its name and then writes the number of it beside it, into `_versions/latest_version_hint.json`. So a
 process that dies in between leaves a hint that is behind, and never one that is ahead. The same holds after a power failure where

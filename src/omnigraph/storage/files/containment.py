@@ -1,4 +1,4 @@
-"""Files below a folder, and never through a link out of it.
+"""Access to the files below a folder, never through a link that leads out of it.
 
 A graph on a disk is a folder, and somebody may put a symbolic link into it, on purpose or by unpacking an archive. Whoever
 lists, reads, writes or deletes below the folder would then do so elsewhere. So names below the root are never followed when they

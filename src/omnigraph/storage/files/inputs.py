@@ -1,4 +1,4 @@
-"""Files of others, to be read: on a disk or in an object store, by the same calls and the same rules.
+"""Reading input files, on a disk or in an object store, with the same calls and the same rules.
 
     files_at("s3://bucket/day")                  →  every file below a folder, or those of a pattern, with their sizes, by path
     opened("s3://bucket/day/a.jsonl")            →  a binary stream that can seek; only what is read is fetched

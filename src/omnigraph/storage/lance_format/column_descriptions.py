@@ -1,4 +1,4 @@
-"""What a file of Lance says of its columns, looked at before Lance scans it for the first time.
+"""The column metadata of a Lance file, verified before Lance scans the file for the first time.
 
 Lance answers a damaged file with an error. A scan hands its errors to Arrow as C strings, and there is no C string for a text
 with a zero byte in it: Arrow then ends the process. Such a text comes from a damaged file that Lance quotes. What it quotes are

@@ -1,4 +1,4 @@
-"""Descriptions of fragments: Lance's own, but for one thing.
+"""Descriptions of fragments: Lance's own, with one expensive property replaced.
 
 Reading the `path` of Lance's `DataFile` defines a new class each time it is asked, and a commit asks for every file it adds.
 Files described here have a plain `path`.

@@ -1,1 +1,1 @@
-"""Space given back, and proof that nothing is missing: retention, reclaim, verify."""
+"""Freeing space, and checking that nothing is missing: retention, reclaim, verify."""

@@ -1,4 +1,4 @@
-"""Reclaim: give back the space of history nobody can ask for any more, and of work that was never published.
+"""Reclaim: free the space of history that is no longer kept, and of work that was never published.
 
 Every change leaves the old files where they are; that is what makes snapshots, branches and time travel free. In return,
 somebody has to find out which files nothing refers to. Lance's own cleanup must not: it does not see the versions we pin and

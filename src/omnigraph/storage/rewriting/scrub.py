@@ -1,4 +1,4 @@
-"""Scrubbing: no file of a version holds what the version does not.
+"""Scrubbing: rewriting a table so that its files contain no data that its version does not show.
 
 Dropping a column makes a version that does not show it; the files, which hold other columns too, keep its bytes, as they keep
 deleted rows. For data that is to be lost that is not enough. So every live row is written again, and what the new version refers

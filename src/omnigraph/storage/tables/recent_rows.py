@@ -1,4 +1,4 @@
-"""Small writes of a moment ago, kept in memory by the data file they are in.
+"""Recent small writes, kept in memory by the data file they are in.
 
 Each of a stream of one-row commits leaves a file that the next fold takes up again. Opening three dozen files for a row each is
 most of what a fold costs, and the writer that folds is usually the one that wrote them. Data files never change, so what is

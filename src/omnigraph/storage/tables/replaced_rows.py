@@ -1,4 +1,4 @@
-"""What a large merge replaces, found side by side: each fragment of a table is compared with the new ids by itself.
+"""Finding the rows that a large merge replaces, in parallel: each fragment is compared with the new ids.
 
     fragment 0 ─┐                        ┌─▶ 3 rows go: a deletion file
     fragment 1 ─┼─ ids among the new? ───┼─▶ nothing

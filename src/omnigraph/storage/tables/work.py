@@ -1,4 +1,4 @@
-"""Work that may be done anywhere: a function of a module, and payloads that are values.
+"""Work that can run in any thread or process: a module-level function and payloads that are values.
 
 Whoever has much to do with a table (rewrite fragments, index them, export or embed them) cuts it into payloads and hands both to
 a `Run`. Here they are done one after the other, by `in_threads` side by side, and by the pipeline as tasks of a cluster: one

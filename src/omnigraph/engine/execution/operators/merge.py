@@ -1,4 +1,4 @@
-"""Make equal rows one row with a weight.
+"""Combine equal rows into one row with a weight.
 
 One variable is merged by counting into an array with a place per node, several by sorting a combined key. Everything is read
 before anything is given: what is equal may stand in any frame.

@@ -1,4 +1,4 @@
-"""Count walks without walking them.
+"""Count walks without enumerating them.
 
 From the far end inwards: every node there counts one (or zero, if it may not be reached); a node one hop earlier counts the sum
 over its neighbours. A sum over neighbours is a difference of two running totals, so each hop costs one pass over the edges.

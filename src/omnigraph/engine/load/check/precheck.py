@@ -1,4 +1,4 @@
-"""Columns before rows: what is wrong with files and frames as a whole is found before any row is read, also where there is none.
+"""Columns before rows: problems of whole files and frames are found before any row is read, even if there are no rows.
 
 A file whose header does not fit is refused at once, and not after the hours that other files take.
 """

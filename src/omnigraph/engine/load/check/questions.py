@@ -1,4 +1,4 @@
-"""Which values might break a rule about sets of rows: questions about data that no single process has to hold.
+"""Which values might break a rule about sets of rows: checks over data that no single process has to hold in memory.
 
 A rule such as "both ends of an edge exist" is decided by values that meet: ends with ids, ids with ids, unique values with unique
 values. A question brings the values of new rows (`new`) and of committed ones (`old`) together and gives *suspects*: every value

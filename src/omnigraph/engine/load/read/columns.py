@@ -1,4 +1,4 @@
-"""Whole columns at once, as the table of conversions has it: typed columns that are surely right, or no answer (`Unsure`).
+"""Conversion of whole columns at once, by the table of conversions: the result is certainly right, or there is none (`Unsure`).
 
     from_json(type, column)      what Arrow's JSON reader read
     from_column(type, column)    a column of a frame, of whatever Arrow type

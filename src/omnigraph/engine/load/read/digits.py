@@ -1,4 +1,4 @@
-"""Numbers of JSON as they stand there: what a float or an int of Python would lose of them.
+"""Numbers in JSON with all their digits, where a Python float or int would lose some.
 
     -0                 an integer that is 0, and as a float -0.0
     1.0000000596…      a double exactly between two F32: its digits say which of the two is nearer

@@ -1,4 +1,4 @@
-"""Files of columns, read: CSV, Parquet and Arrow into batches, and where in a file of CSV a row stands.
+"""Reading columnar files: CSV, Parquet and Arrow into batches, and the line of each CSV row.
 
 Every reader gives at least one batch, so that columns are known where there is no row. Columns that folders are called after
 (`country=de`) stand at the end of each.

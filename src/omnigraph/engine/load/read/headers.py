@@ -1,4 +1,4 @@
-"""The columns that rows of a type may have: which there are, and whether what they hold can be what is wanted at all.
+"""Checks of columns against a type: whether each is known, and whether its Arrow type can be converted at all.
 
 A column whose every value is of a kind that its property never takes is one mistake, however many rows it has. Kinds are those of
 Arrow; in CSV all is text. Whether a value of a kind that may do does so is for the conversion of values to say.

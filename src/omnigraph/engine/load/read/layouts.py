@@ -1,4 +1,4 @@
-"""Columns in the layouts that everything after works with: Arrow has many ways to hold the same values.
+"""Columns in a single layout for the steps that follow: Arrow has many layouts for the same values.
 
     dictionary, run-end encoded     each value as often as it is there
     views of text, bytes, lists     the large layout of the same

@@ -1,4 +1,4 @@
-"""What the name of a file says of it: its format, how it is packed, the type of its rows, and columns that stand in no file.
+"""What the path of a file says: its format, its compression, the type of its rows, and partition columns.
 
 The format is said by the ending (`.jsonl`, `.csv`, …, after which `.gz`, `.bz2` or `.zst` may follow). A file without one that is
 known, as writers of many parts make them (`part-00000`), has the ending of the nearest folder around it that has one

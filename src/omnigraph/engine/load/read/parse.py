@@ -1,4 +1,4 @@
-"""A block of strict NDJSON into typed rows: lines are sorted by type, each type is parsed at once, what is doubtful singly."""
+"""A block of strict NDJSON into typed rows: lines are grouped by type, each type is parsed at once, doubtful lines one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotes of a CSV file, looked at before its cells are taken: what readers of CSV let pass, and values are changed or lost by.
+"""Checking the quotes of a CSV file before its cells are read: CSV readers accept misplaced quotes and silently lose values.
 
     1,"O\\"Neil"     what comes after the closing quote would be glued on: O\\Neil"
     2,"abc          a quote that is never closed would swallow the rest of the file

@@ -1,4 +1,4 @@
-"""Records as lines have them, whatever they came from, so that what was left out can be mended and loaded again.
+"""Rejected rows as records in the format of JSON lines, whatever they were read from, so that they can be fixed and loaded again.
 
     a row of a frame, of Parquet, of CSV     {"type": "Person", "data": {"name": "Ada", "age": 200}}
     a row of an edge type                    {"edge": "Knows", "from": "Ada", "to": "Bob", "data": {}}

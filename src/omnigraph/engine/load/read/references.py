@@ -1,4 +1,4 @@
-"""URIs given for Blobs in a load. Whoever parses makes a reference of every text that is not base64; here they are judged.
+"""URIs given for Blobs in a load. Parsers turn every text that is not base64 into a reference; here the references are checked.
 
 parsed rows ──refused──▶ a violation for each URI that the policy does not allow, with its line
             ──settled──▶ rows with the bytes in place of URIs, or with references in their normal spelling;

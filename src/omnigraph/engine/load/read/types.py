@@ -1,4 +1,4 @@
-"""What a load needs to know of the types of a graph, as one value that any worker can be given."""
+"""What a load needs to know of the types of a graph, as one value that can be sent to any worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load whose chunks are read by somebody else: what is to be read before, and what is concluded after.
+"""A load whose chunks are read elsewhere (by Spark): splitting the input before, and checking and committing the results after.
 
     request → cuts → (read by whoever there is) → chunks → the change of each type → set rules → one commit
 

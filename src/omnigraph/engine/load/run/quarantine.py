@@ -1,4 +1,4 @@
-"""Quarantine: the good rows are loaded, the bad ones are written down beside, with what is wrong with each.
+"""Quarantine: valid rows are loaded, the others are written to a file with their violations.
 
 Off unless somebody asks: a load that drops rows by itself is one that nobody checks. Which rows are bad is found by asking the
 same rules until they have nothing to say about what is left: a node that is dropped takes edges with it.

@@ -1,4 +1,4 @@
-"""Where what was left out is written down: a folder, with a file of its own for each load.
+"""The files of quarantined records: a folder with one file per load.
 
     bad/20261116T083000Z-01KA5….jsonl      one record per line, with its violations
 

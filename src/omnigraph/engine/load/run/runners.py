@@ -1,4 +1,4 @@
-"""Who can run a load, besides this process, and who shows how far it is: ports that others fill.
+"""Ports for running a load elsewhere (Spark) and for showing its progress; other packages register themselves here.
 
 The engine runs loads in threads (`runner`). A runner of another kind stands in a layer above, which the engine does not import;
 whoever puts the layers together says where it is (`offer`), and it is imported when it is first needed.
