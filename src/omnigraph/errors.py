@@ -61,20 +61,17 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from omnigraph.error_details import BrokenRule, Disagreement, Located
-from omnigraph.hints import Action, Hint, Option
+from omnigraph.hints import Action, Advice, Hint, Option
 
 
 class GraphError(Exception):
-    """Base of every error raised by OmniGraph. Catch this to catch them all.
-
-    `hint` says what to do next in Python's words; `advice` is the same as a value, which other surfaces word for themselves.
-    """
+    """Base of every error raised by OmniGraph. `hint` says what to do next in Python's words, `advice` is the same as a value."""
 
     code: ClassVar[str] = "graph_error"
     retryable: bool = False
     default_hint: ClassVar[Hint | str] = ""
 
-    def __init__(self, message: str, *, hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, hint: Advice = None) -> None:
         super().__init__(message)
         self.message = message
         advice = self.default_hint if hint is None else hint
@@ -119,7 +116,7 @@ class LanguageError(GraphError):
 
     code = "language_error"
 
-    def __init__(self, diagnostics: Sequence[Located], *, hint: Hint | str | None = None) -> None:
+    def __init__(self, diagnostics: Sequence[Located], *, hint: Advice = None) -> None:
         self.diagnostics: tuple[Located, ...] = tuple(diagnostics)
         first = self.diagnostics[0].summary
         more = len(self.diagnostics) - 1
@@ -216,7 +213,7 @@ class WouldEmpty(InputError):
     code = "would_empty"
     default_hint = Hint("Nothing was done.", Hint(" To go ahead anyway, set ", Option("allow_empty", True), "."))
 
-    def __init__(self, message: str, *, types: Mapping[str, int] | None = None, hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, types: Mapping[str, int] | None = None, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.types = dict(types or {})
 
@@ -257,7 +254,7 @@ class ValidationError(InputError):
     code = "validation_failed"
     default_hint = "Nothing was written. Fix the rows listed and run it again."
 
-    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.violations = tuple(violations)
 
@@ -269,17 +266,7 @@ class CursorRejected(InputError):
     """Not a change cursor, or one of another graph, branch or filter."""
 
     code = "cursor_rejected"
-    default_hint = Hint(
-        "Start again with ",
-        Option("since", "now"),
-        ", ",
-        Option("since", "beginning"),
-        " or ",
-        Option("since", "after:COMMIT"),
-        ", or from a new baseline: ",
-        Action("baseline"),
-        ".",
-    )
+    default_hint = Hint("Start again with ", Option("since", "now"), ", or from a new baseline: ", Action("baseline"), ".")
 
 
 class NoSuchRow(InputError, IndexError):
@@ -293,10 +280,7 @@ class BlobRefused(InputError):
     """A URI was given for a Blob, and the policy about external Blobs does not allow it."""
 
     code = "blob_refused"
-    default_hint = Hint(
-        "Give the bytes themselves as `base64:…`.",
-        Hint(" Or allow the place when you open the graph: ", Option("external_blobs"), "."),
-    )
+    default_hint = Hint("Give the bytes as `base64:…`.", Hint(" Or allow the URI by ", Option("external_blobs"), "."))
 
 
 class NotFound(GraphError):
@@ -305,7 +289,7 @@ class NotFound(GraphError):
     code = "not_found"
     default_hint = "Check the spelling."
 
-    def __init__(self, message: str, *, what: str = "", name: str = "", hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, what: str = "", name: str = "", hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.what, self.name = what, name
 
@@ -316,7 +300,7 @@ class AlreadyExists(GraphError):
     code = "already_exists"
     default_hint = "Choose another name or delete the existing one first."
 
-    def __init__(self, message: str, *, what: str = "", name: str = "", hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, what: str = "", name: str = "", hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.what, self.name = what, name
 
@@ -327,7 +311,7 @@ class Forbidden(GraphError):
     code = "forbidden"
     default_hint = "Nothing was done. Ask whoever maintains the policy of this graph, or act as somebody who may do it."
 
-    def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.action, self.rule = action, rule
 
@@ -352,7 +336,7 @@ class KeyConflict(ConflictError):
     code = "key_conflict"
     default_hint = Hint("To replace existing entities, use ", Option("mode", "merge"), ".")
 
-    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.violations = tuple(violations)
 
@@ -388,13 +372,7 @@ class PreconditionFailed(ConflictError):
     default_hint = "Nothing was changed. Read the branch again, decide anew, and give the commit you read."
 
     def __init__(
-        self,
-        message: str,
-        *,
-        branch: str = "",
-        expected: str | None = None,
-        actual: str | None = None,
-        hint: Hint | str | None = None,
+        self, message: str, *, branch: str = "", expected: str | None = None, actual: str | None = None, hint: Advice = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.branch = branch
@@ -416,11 +394,10 @@ class MergeConflict(ConflictError):
 
     code = "merge_conflict"
     default_hint = Hint(
-        "Nothing was changed.",
-        Hint(" List the conflicts with ", Option("dry_run", True), ", resolve them with ", Option("resolve"), "."),
+        "Nothing was changed.", Hint(" List conflicts with ", Option("dry_run", True), ", resolve with ", Option("resolve"), ".")
     )
 
-    def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
 
@@ -436,13 +413,7 @@ class BlobUnavailable(GraphError):
     default_hint = "Nothing was written. Check that the object is there and may be read, then run it again."
 
     def __init__(
-        self,
-        message: str,
-        *,
-        uri: str = "",
-        reason: str = "",
-        violations: Sequence[BrokenRule] = (),
-        hint: Hint | str | None = None,
+        self, message: str, *, uri: str = "", reason: str = "", violations: Sequence[BrokenRule] = (), hint: Advice = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.uri = uri
@@ -461,7 +432,7 @@ class ResourceLimit(GraphError):
     default_hint = "Ask for less at a time. The page Limits of the documentation lists every limit and how to work within it."
 
     def __init__(
-        self, message: str, *, resource: str | None = None, actual: int = 0, limit: int = 0, hint: Hint | str | None = None
+        self, message: str, *, resource: str | None = None, actual: int = 0, limit: int = 0, hint: Advice = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.resource, self.actual, self.limit = resource, actual, limit
@@ -500,7 +471,7 @@ class ParentlessCommit(ChangesUnreadable):
     code = "parentless_commit"
     default_hint = "Read the graph at that commit, or export it."
 
-    def __init__(self, message: str, *, commit: str = "", hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, commit: str = "", hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.commit = commit
 
@@ -511,9 +482,7 @@ class SchemaBoundary(ChangesUnreadable):
     code = "schema_boundary"
     default_hint = "Go on from a new baseline, or bring both sides to one schema first."
 
-    def __init__(
-        self, message: str, *, commit: str | None = None, type_name: str | None = None, hint: Hint | str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, commit: str | None = None, type_name: str | None = None, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.commit = commit
         self.type_name = type_name
@@ -523,12 +492,10 @@ class ChangeFeedGap(ChangesUnreadable):
     """Cleanup removed history that the reader has not read yet. `first_unreadable_commit_id` is where it would go on."""
 
     code = "change_feed_gap"
-    default_hint = Hint(
-        "Take a new baseline (", Action("baseline"), ") and go on from its cursor. A tag, or keeping more commits, prevents this."
-    )
+    default_hint = Hint("Take a new baseline (", Action("baseline"), ") and go on from its cursor. Tags keep history readable.")
 
     def __init__(
-        self, message: str, *, first_unreadable_commit_id: str = "", cursor: str | None = None, hint: Hint | str | None = None
+        self, message: str, *, first_unreadable_commit_id: str = "", cursor: str | None = None, hint: Advice = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.first_unreadable_commit_id = first_unreadable_commit_id
@@ -552,7 +519,7 @@ class StorageError(GraphError):
     retryable = True
     default_hint: ClassVar[Hint | str] = "Check that the store is reachable, then retry."
 
-    def __init__(self, message: str, *, hint: Hint | str | None = None, retryable: bool | None = None) -> None:
+    def __init__(self, message: str, *, hint: Advice = None, retryable: bool | None = None) -> None:
         super().__init__(message, hint=hint)
         if retryable is not None:
             self.retryable = retryable
@@ -591,7 +558,7 @@ class EmbeddingFailed(GraphError):
     code = "embedding_failed"
     default_hint = "Nothing was changed, and vectors that were made are kept for the next attempt. The message says why."
 
-    def __init__(self, message: str, *, model: str = "", retryable: bool = False, hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, model: str = "", retryable: bool = False, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.model = model
         self.retryable = retryable
@@ -613,7 +580,7 @@ class TaskFailed(GraphError):
     code = "task_failed"
     default_hint = "Nothing was changed. The message says why one task failed: fix that, then run it again."
 
-    def __init__(self, message: str, *, retryable: bool = False, hint: Hint | str | None = None) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
         self.retryable = retryable
 

@@ -126,6 +126,10 @@ def _spelt(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
+Advice = Hint | str | None
+"""A hint as it is given to an error: None for that of its class."""
+
+
 class PythonWords:
     """Keyword arguments, and methods of a graph `g`."""
 

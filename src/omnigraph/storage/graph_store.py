@@ -30,7 +30,6 @@ from omnigraph.errors import (
     StorageError,
     UsageError,
 )
-from omnigraph.hints import Action, Hint
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.commits.deleted_tags import DeletedTag, put_deleted
 from omnigraph.storage.commits.leases import Held, give_back, holding, lasting
@@ -48,6 +47,7 @@ from omnigraph.storage.commits.name_rules import (
     is_possible,
     name_in,
     no_branch,
+    no_graph,
     no_such_state,
     reads_like_id,
     ref_path,
@@ -178,9 +178,7 @@ class GraphStore:
         except NotFound:
             if branch == MAIN:
                 require_unused(self.place, self._session)
-                raise NotFound(
-                    f"{self.place.uri} holds no graph", hint=Hint("Create one with ", Action("init"), ", or check the path.")
-                ) from None
+                raise no_graph(self.place.uri) from None
             raise no_branch(branch, branches=self.branches()) from None
 
     def refs(self) -> list[Ref]:
@@ -313,9 +311,7 @@ class GraphStore:
             require_kept(self.place, self.tables, [(None, state) for state in copied.tables.values()])
         except StalledWrite:
             self.place.remove(*undo)
-            raise HistoryReclaimed(
-                f"commit {copied.head.commit} was reclaimed while a branch was being created from it"
-            ) from None
+            raise HistoryReclaimed(f"commit {copied.head.commit} was reclaimed while a branch was created from it") from None
 
     def delete_branch(self, name: str, *, actor: str | None = None) -> Commit | None:
         """Seal a branch and forget its name. A writer that comes too late is told, never silently ignored.
@@ -469,9 +465,7 @@ class GraphStore:
 
     def commit_with_key(self, branch: str, begins: str) -> Commit | None:
         """The newest commit of a branch whose idempotency key begins with a text. Reads no further back than needed."""
-        return next(
-            (c for c in self.line(branch) if c.idempotency_key is not None and c.idempotency_key.startswith(begins)), None
-        )
+        return next((c for c in self.line(branch) if (c.idempotency_key or "").startswith(begins)), None)
 
     def schema_document(self, ref: Ref, schema: str) -> SchemaDocument:
         """A schema by id, from the manifest that holds it or those it came from."""
