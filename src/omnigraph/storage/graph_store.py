@@ -34,7 +34,7 @@ from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.storage.commits.deleted_tags import DeletedTag, put_deleted
 from omnigraph.storage.commits.leases import Held, give_back, holding, lasting
 from omnigraph.storage.commits.lineage import Commit, Logical, OpClass, TableChange
-from omnigraph.storage.commits.locate import find, require_unused
+from omnigraph.storage.commits.locate import find, no_graph, require_unused
 from omnigraph.storage.commits.logical import LogicalCommits
 from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, SchemaDocument
 from omnigraph.storage.commits.name_rules import (
@@ -47,7 +47,6 @@ from omnigraph.storage.commits.name_rules import (
     is_possible,
     name_in,
     no_branch,
-    no_graph,
     no_such_state,
     reads_like_id,
     ref_path,
@@ -177,8 +176,7 @@ class GraphStore:
                 return decoded(said, Ref, ref_path(branch), f"the ref of branch `{branch}`"), said
         except NotFound:
             if branch == MAIN:
-                require_unused(self.place, self._session)
-                raise no_graph(self.place.uri) from None
+                raise no_graph(self.place, self._session) from None
             raise no_branch(branch, branches=self.branches()) from None
 
     def refs(self) -> list[Ref]:

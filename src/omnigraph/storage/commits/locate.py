@@ -17,6 +17,7 @@ from typing import Final
 from lance.dataset import Session
 
 from omnigraph.errors import DamagedRecord, GraphError, NotFound, StorageError
+from omnigraph.hints import Action, Hint
 from omnigraph.storage.commits.lineage import Commit, DamagedCommit
 from omnigraph.storage.commits.manifest import Manifest
 from omnigraph.storage.commits.refs import Ref
@@ -99,3 +100,9 @@ def require_unused(place: Place, session: Session) -> None:
             f"{place.uri} holds a graph whose branches have lost their names: __manifest/{incarnation} is a branch `{branch}`",
             hint="Restore the folder __refs from a copy.",
         )
+
+
+def no_graph(place: Place, session: Session) -> NotFound:
+    """What to say of a place without branches, once it is known that it holds no graph all the same."""
+    require_unused(place, session)
+    return NotFound(f"{place.uri} holds no graph", hint=Hint("Create one with ", Action("init"), ", or check the path."))

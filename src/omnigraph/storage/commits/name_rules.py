@@ -20,7 +20,6 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from omnigraph.errors import AlreadyExists, NotFound, UsageError
-from omnigraph.hints import Action, Hint
 from omnigraph.model.limits import MAX_NAME_BYTES
 
 REFS: Final = "__refs"
@@ -112,11 +111,6 @@ def no_such_state(name: str, branches: Sequence[str]) -> NotFound:
 def no_branch(name: str, *, branches: Sequence[str] = (), hint: str | None = None) -> NotFound:
     """What to say when there is no such branch."""
     return NotFound(f"no branch `{name}`", what="branch", name=name, hint=hint or f"There are {some(branches)}.")
-
-
-def no_graph(uri: str) -> NotFound:
-    """What to say when there is no graph."""
-    return NotFound(f"{uri} holds no graph", hint=Hint("Create one with ", Action("init"), ", or check the path."))
 
 
 def some(names: Sequence[str]) -> str:
