@@ -17,6 +17,7 @@ from omnigraph.engine.execution import neighbours
 from omnigraph.engine.schema import indexes as index_specs
 from omnigraph.engine.search import text_column
 from omnigraph.engine.search.text_column import TextColumn, TextPin
+from omnigraph.engine.snapshot import stored
 from omnigraph.engine.upkeep.reconcile import optimize
 from omnigraph.errors import ParameterError, QueryError
 from omnigraph.storage.rewriting import indexes as storage_indexes
@@ -302,6 +303,44 @@ def test_a_vector_index_is_told_which_nodes_are_candidates(tmp_path: Path, monke
     rows = {slug: row for slug, row in rows.items() if slug not in gone} | {row["slug"]: row for row in later}
     check_far_and_near()
     assert not read
+
+
+@pytest.mark.parametrize("memory", [1 << 30, 10_000], ids=["floats fit", "floats do not fit"])
+def test_vectors_that_eight_bits_do_not_tell_apart_are_measured_exactly(
+    memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_specs, "LEAST_VECTORS", 1)
+    monkeypatch.setattr(neighbours, "LEAST_QUANTIZED", 0)
+    monkeypatch.setattr(neighbours, "quantized_bytes", lambda rows, width: rows)  # as of long vectors: less than floats take
+    monkeypatch.setattr(neighbours, "FEW", 3)
+    rng = random.Random(4)
+    rows: list[Row] = [
+        {"slug": f"d{n:03}", "status": "ab"[n % 2], "vec": [reference.single(1 + rng.random() / 1_000) for _ in range(4)]}
+        for n in range(500)
+    ]
+    graph = make_graph(tmp_path, SCHEMA, {"Doc": rows})
+    index(graph)
+    small = og.open(tmp_path / "graph", memory=memory)
+    asked_index = counted_calls(monkeypatch, neighbours, "nearest")
+    for query in ([1.0005] * 4, [0.0] * 4):
+        assert asked(small, "$d: Doc", "order { nearest($d.vec, $q) } limit 7", params={"q": query}) == best_by_distance(
+            rows, query, 7
+        )
+        some = [row for row in rows if row["status"] == "a"]
+        found = asked(small, '$d: Doc { status: "a" }', "order { nearest($d.vec, $q) } limit 7", params={"q": query})
+        assert found == best_by_distance(some, query, 7)
+    assert not asked_index, "the index may miss some, and eight bits per number are in memory"
+
+
+def test_of_few_candidates_no_others_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = docs(60)
+    make_graph(tmp_path, SCHEMA, {"Doc": rows})
+    small = og.open(tmp_path / "graph", memory=1_000)
+    whole = counted_calls(monkeypatch, stored, "read_fragments")
+    some = [row for row in rows if row["status"] == "b"]
+    found = asked(small, '$d: Doc { status: "b" }', "order { nearest($d.vec, $q) } limit 4", params={"q": [1.0] * 4})
+    assert found == best_by_distance(some, [1.0] * 4, 4)
+    assert not [columns for _, _, columns in whole if "vec" in columns]
 
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────

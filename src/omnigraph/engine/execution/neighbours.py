@@ -4,7 +4,7 @@
                                     eight bits per number, and then exactly those that are left, which are fetched
     few candidates                  fetch their vectors and measure those
     an index                        ask it for more of the candidates than are wanted, and measure what it gives again
-    otherwise                       measure every vector as it is read, and keep none
+    otherwise                       measure every vector as it is read, and keep none: also where eight bits tell too few apart
 
 All but the index give exactly the nearest. An index of the inverted-file kind looks into the partitions that are closest only; we
 ask for many of them, and for several times as many neighbours as are wanted. It is told which nodes are candidates and goes on
@@ -64,9 +64,14 @@ def nearest_nodes(
     run.budget.check("measuring distances")
     wanted = stored.rows if best is None else best
     size = stored.rows * len(query) * 4
-    if size >= LEAST_QUANTIZED and (found := _by_quantized(run, nodes, name, query, wanted, among)) is not None:
-        return found
-    if size * BUDGET_SHARE <= run.view.workspace.memory.budget:
+    budget = run.view.workspace.memory.budget
+    in_memory = size * BUDGET_SHARE <= budget
+    quantizes = len(query) <= WIDEST and quantized_bytes(stored.rows, len(query)) * BUDGET_SHARE <= budget
+    if size >= LEAST_QUANTIZED and quantizes and not (in_memory and stored.has(name)):
+        found = _by_quantized(run, nodes, name, query, wanted, among)
+        if found is not None:
+            return found
+    if in_memory:
         if among is not None and len(among) <= FEW and not stored.has(name) and stored.prefers_fetching(len(among)):
             return _measured(nodes, name, query, among)
         rows = None if among is None else nodes.load().of(among)
@@ -75,7 +80,7 @@ def nearest_nodes(
     if among is not None and len(among) <= FEW:
         return _measured(nodes, name, query, among)
     candidates = stored.rows if among is None else len(among)
-    indexed = any(i.column == name and i.covered for i in stored.state.indexes)
+    indexed = not quantizes and any(i.column == name and i.covered for i in stored.state.indexes)
     if indexed and wanted * REFINE * PROBED_SHARE <= candidates:
         if run.trace is not None:
             run.trace.note("vector index")
@@ -88,12 +93,11 @@ def nearest_nodes(
 def _by_quantized(
     run: Run, nodes: Nodes, name: str, query: Array, wanted: int, among: Numbers | None
 ) -> tuple[Numbers, Array] | None:
-    """The same by vectors in eight bits per number; None where they do not fit into memory, or do not leave out enough."""
+    """The same by vectors in eight bits per number; None where those do not leave out enough."""
     stored, workspace = nodes.stored, run.view.workspace
     memory, coarse = workspace.memory, f"too coarse: {name}"
     most = max(FEW, stored.rows // MEASURED_SHARE)
-    fits = len(query) <= WIDEST and quantized_bytes(stored.rows, len(query)) * BUDGET_SHARE <= memory.budget
-    if not fits or wanted > most or coarse in stored.derived or stored.has(name):
+    if wanted > most or coarse in stored.derived:
         return None
     if (
         among is not None
@@ -124,7 +128,8 @@ def _vectors(column: Column) -> Vectors:
 
 
 def _measured(nodes: Nodes, name: str, query: Array, among: Numbers) -> tuple[Numbers, Array]:
-    vectors = nodes.values(among, name).to_arrow()
+    rows = None if nodes.stored.has(name) else nodes.rows_of(among)
+    vectors = nodes.values(among, name).to_arrow() if rows is None else nodes.stored.fetched(name, rows)
     there = vectors.is_valid().to_numpy(zero_copy_only=False)
     distances = exact(matrix(vectors), query.astype(np.float32).astype(np.float64))
     return among[there], distances[there]
