@@ -24,7 +24,7 @@ check: $(VENV)/dev.stamp ## ruff, mypy --strict, import layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@$(SAY) "Types (mypy --strict)"
-	@$(BIN)/mypy
+	@$(BIN)/mypy --num-workers 2
 	@$(SAY) "Layers (import-linter)"
 	@$(BIN)/lint-imports --no-logo
 

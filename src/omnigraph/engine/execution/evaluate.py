@@ -52,7 +52,7 @@ class Scope:
             column = self.frame.columns[variable]
             if isinstance(binding, EdgeBinding):
                 edges = run.view.edges(binding.edge)
-                return run.reading(binding.edge, f"property {name}", lambda: edges.values(column, name))
+                return run.reading_property(binding.edge, name, lambda: edges.values(column, name))
             if len(binding.types) > 1:
                 return self._across(column, binding.types, partial(self._values, name))
             located = self._located[variable] = run.view.nodes(binding.types[0]).located(column)

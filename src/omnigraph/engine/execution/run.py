@@ -47,7 +47,7 @@ class Run:
     """Values that `in` looks for, by the expression that lists them."""
 
     read: set[tuple[str, ...]] = field(default_factory=set)
-    """What this query has in memory: edges, and columns of nodes and edges."""
+    """Edges that this query has in memory."""
 
     def reading(self, edge: str, form: str, work: Callable[[], T]) -> T:
         """Edges in some form. Reading all of them for the first time may take long: nobody waits for it when time is up."""
@@ -57,13 +57,20 @@ class Run:
         self.read.add((edge, form))
         return found
 
-    def reading_nodes(self, type_: str, form: str, work: Callable[[], T]) -> T:
-        """The same for nodes: their ids, or one of their properties."""
-        if not self.budget.limited or ("node", type_, form) in self.read:
+    def reading_nodes(self, type_: str, name: str, work: Callable[[], T]) -> T:
+        """Ids of nodes, or a property of some: as long as it is not in memory, all of it may have to be read."""
+        if not self.budget.limited:
             return work()
-        found = self.budget.aside(work, self.view.nodes(type_).count * _READ, f"reading the nodes of {type_}")
-        self.read.add(("node", type_, form))
-        return found
+        nodes = self.view.nodes(type_)
+        if nodes.loaded and (name in ("id", nodes.id_property) or nodes.stored.has(name)):
+            return work()
+        return self.budget.aside(work, nodes.count * _READ, f"reading the nodes of {type_}")
+
+    def reading_property(self, edge: str, name: str, work: Callable[[], T]) -> T:
+        """The same for a property of some edges."""
+        if not self.budget.limited or self.view.edges(edge).stored.has(name):
+            return work()
+        return self.budget.aside(work, self.view.edges(edge).count * _READ, f"reading the edges of {edge}")
 
     @cached_property
     def now_ms(self) -> int:

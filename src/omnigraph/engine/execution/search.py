@@ -343,7 +343,7 @@ class Search:
         return ids
 
     def _all(self, types: Sequence[str], type_: str, among: Numbers | None) -> Numbers:
-        numbers = self._run.reading_nodes(type_, "", self._run.view.nodes(type_).all) if among is None else among
+        numbers = self._run.reading_nodes(type_, "id", self._run.view.nodes(type_).all) if among is None else among
         place = types.index(type_)
         return numbers | (place << TYPE_SHIFT) if place else numbers
 

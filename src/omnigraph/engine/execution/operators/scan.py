@@ -105,7 +105,7 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
             frame = frame.keep(holds(condition, Scope(run, frame, single)))
         yield frame.columns[step.variable]
         return
-    numbers = run.reading_nodes(type_, "", nodes.all)
+    numbers = run.reading_nodes(type_, "id", nodes.all)
     morsel = run.budget.rows(1, MORSEL_ROWS)
     size = FIRST_MORSEL_ROWS if step.stop_early else morsel
     start = 0
@@ -144,7 +144,7 @@ def lookup(step: st.Lookup, frames: Iterator[Frame], run: Run, bindings: dict[st
     """The node with a key, crossed with the rows so far."""
     nodes = run.view.nodes(step.type)
     id_ = _id(step, nodes, run)
-    number = -1 if id_ is None else run.reading_nodes(step.type, "", lambda: nodes.number(id_))
+    number = -1 if id_ is None else run.reading_nodes(step.type, "id", lambda: nodes.number(id_))
     if number < 0:
         return
     part = Frame(1, {step.variable: np.array([number], np.int64)})

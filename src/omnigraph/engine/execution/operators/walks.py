@@ -112,7 +112,7 @@ def _allowed(walk: st.Walk, run: Run, bindings: dict[str, Binding]) -> Mask | No
     """Which nodes a walk may reach, by number; None: all."""
     if not walk.conditions:
         return None
-    numbers = run.reading_nodes(walk.hop.target_type, "", run.view.nodes(walk.hop.target_type).all)
+    numbers = run.reading_nodes(walk.hop.target_type, "id", run.view.nodes(walk.hop.target_type).all)
     allowed = np.zeros(int(numbers.max()) + 1 if len(numbers) else 0, np.bool_)
     allowed[numbers[_holding(walk, numbers, run, bindings)]] = True
     return allowed
