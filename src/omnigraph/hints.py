@@ -161,6 +161,7 @@ PYTHON: Final = PythonWords(
         "mutate": "g.mutate()",
         "plan_schema": "g.plan_schema()",
         "query": "g.query()",
+        "read_blob": "g.blob()",
         "show_schema": "g.schema()",
         "verify": "g.verify()",
     }

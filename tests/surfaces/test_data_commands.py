@@ -216,7 +216,7 @@ def test_which_query_of_a_file(og: Call, people: Path, tmp_path: Path) -> None:
     path.write_text(NAMES + "\nquery other() { match { $c: Company } return { $c.name } }")
     ran = og("query", "--store", people, "--query", path)
     assert ran.code == 2
-    assert "Give NAME: names, other" in ran.err
+    assert "Name one of them (NAME): names, other." in ran.err
     assert og("query", "other", "--store", people, "--query", path, "--json").json["rows"] == [{"c.name": "Acme"}]
     assert og("query", "nmes", "--store", people, "--query", path).code == 1
 
@@ -249,7 +249,7 @@ def test_a_problem_is_shown_in_its_file(og: Call, people: Path, tmp_path: Path) 
         (["-e", NAMES, "--snapshot", "nowhere"], 1, "nowhere"),
         (["-e", "query q($x: I32) { match { $p: Person { age: $x } } return { $p.name } }"], 1, "`x`"),
         (["-e", "query q($x: I32) { match { $p: Person { age: $x } } return { $p.name } }", "--params", '{"x": null}'], 1, "x"),
-        (["-e", ADD, "--params", '{"n": "Z"}'], 2, "Use `omnigraph mutate`"),
+        (["-e", ADD, "--params", '{"n": "Z"}'], 2, "use `omnigraph mutate`"),
     ],
 )
 def test_questions_that_cannot_be_asked(og: Call, people: Path, arguments: list[str], code: int, told: str) -> None:

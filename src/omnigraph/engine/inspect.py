@@ -21,6 +21,7 @@ from omnigraph.engine.snapshot.memory import MemoryUse
 from omnigraph.engine.snapshot.saved import SavedUse
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.errors import HistoryReclaimed, NotFound, UsageError
+from omnigraph.hints import Action, Hint
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id, size
@@ -133,7 +134,9 @@ class Blob:
     def data(self) -> bytes:
         """The bytes. Those of an external Blob are not the graph's to read."""
         if not isinstance(self.content, bytes):
-            hint = "External Blobs are not followed: read the URI yourself."
+            hint = Hint(
+                "External Blobs are not followed: read the URI yourself.", Hint(" ", Action("read_blob"), " describes it.")
+            )
             raise UsageError(f"the Blob is external: {self.content}", hint=hint)
         return self.content
 

@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "mutate": "omnigraph mutate",
     "plan_schema": "omnigraph schema plan",
     "query": "omnigraph query",
+    "read_blob": "omnigraph blob stat",
     "show_schema": "omnigraph schema show",
     "verify": "omnigraph verify",
 }

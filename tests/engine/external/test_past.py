@@ -158,6 +158,6 @@ def test_a_blob_says_what_it_is(kept: og.Graph, images: Path) -> None:
     for what in ("data", "size", "etag"):
         with pytest.raises(og.UsageError, match=f"the Blob is external: file://{images}/a") as found:
             getattr(blob, what)
-        assert "blob stat" in found.value.hint
+        assert "g.blob()" in found.value.hint
     edge = kept.blob("edge", "Like", "l", "proof")
     assert edge.uri == f"file://{images}/d"
