@@ -69,6 +69,7 @@ from omnigraph.model.versions import __version__
 
 if TYPE_CHECKING:
     from omnigraph.catalog.migration.steps import MigrationPlan as MigrationPlan
+    from omnigraph.client.graph import connect as connect
     from omnigraph.embedding import Embedder as Embedder
     from omnigraph.embedding.paced import Pace as Pace
     from omnigraph.engine.analytics.front import Analytics as Analytics
@@ -194,6 +195,7 @@ _ON_DEMAND = {
     "TypeStats": "omnigraph.engine.inspect",
     "VerifyReport": "omnigraph.storage.reclaiming.verify",
     "Violation": "omnigraph.engine.write.violations",
+    "connect": "omnigraph.client.graph",
     "init": "omnigraph.engine.opening",
     "open": "omnigraph.engine.opening",
     "view": "omnigraph.surfaces.view",
@@ -325,6 +327,7 @@ __all__ = [
     "VoidConstraint",
     "WouldEmpty",
     "__version__",
+    "connect",
     "init",
     "open",
     "view",

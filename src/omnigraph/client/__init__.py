@@ -1,0 +1,1 @@
+"""Graphs behind a server, used as if they were here: `og.connect(url, graph=…, token=…)`."""

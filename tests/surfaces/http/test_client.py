@@ -1,0 +1,126 @@
+"""The remote graph gives what the open graph gives: the same values, the same errors."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from tests.surfaces.http.conftest import TOKENS, Running, people, serving
+
+import omnigraph as og
+from omnigraph.client.graph import RemoteGraph
+
+ALL = "query all() { match { $p: Person } return { $p.name, $p.age, $p.day, $p.seen, $p.score } order { $p.name asc } }"
+ADD = "query add($n: String, $d: Date?) { insert Person { name: $n, day: $d } }"
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[tuple[og.Graph, RemoteGraph]]:
+    """One graph, open here and behind a server."""
+    where = people(tmp_path)
+    with serving(where) as running, og.connect(running.url, graph="people", token=TOKENS["ada"]) as remote:
+        yield og.open(where), remote
+
+
+def test_what_is_read_and_written_is_the_same(both: tuple[og.Graph, RemoteGraph]) -> None:
+    here, there = both
+    assert there.query(ALL).rows == here.query(ALL).rows
+    assert there.query(ALL).to_arrow().schema == here.query(ALL).to_arrow().schema
+    there.branches.create("agent")
+    receipt = there.mutate(ADD, {"n": "Eve", "d": date(2024, 5, 6)}, branch="agent")
+    assert isinstance(receipt, og.Receipt)
+    assert receipt.commit is not None
+    assert (receipt.actor, receipt.commit) == ("ada", here_commit(here, receipt.commit.id))
+    assert there.commits("agent") == [here_commit(here, c.id) for c in here.commits("agent")]
+    assert there.commit_changes(receipt.commit).to_dict() == here.commit_changes(receipt.commit).to_dict()
+    assert there.merge("agent").outcome == "fast_forward"
+    assert there.query(ALL, at=receipt.commit).rows == here.query(ALL).rows
+    loaded = there.load([{"type": "Person", "data": {"name": "Kim"}}])
+    assert (loaded.nodes_loaded, loaded.changed) == ({"Person": 1}, True)
+    sink = io.BytesIO()
+    there.export(sink)
+    own = io.BytesIO()
+    here.export(own)
+    assert sink.getvalue() == own.getvalue()
+    assert there.blob("node", "Person", "Bob", "photo").data == b"hello"
+    assert there.schema() == here.schema()
+    assert there.snapshot().to_dict() == here.snapshot().to_dict()
+    base = there.baseline()
+    assert list(base.records()) == list(here.baseline().records())
+    there.mutate(ADD, {"n": "Zoe"})
+    page = there.changes(base.cursor)
+    assert [change.id for change in page.changes] == ["Zoe"]
+    assert page.to_dict()["blocks"] == here.changes(base.cursor).to_dict()["blocks"]
+
+
+def here_commit(graph: og.Graph, commit: str) -> og.Commit:
+    """A commit without what only storage knows of it."""
+    from dataclasses import replace
+
+    return replace(graph.commit(commit), changes=(), schema="", logical=None)
+
+
+def wrong_query(g: og.Graph | RemoteGraph) -> object:
+    return g.query("query q() { match { $p: Persn } return { $p.name } }")
+
+
+def wrong_branch(g: og.Graph | RemoteGraph) -> object:
+    return g.query(ALL, branch="none")
+
+
+def wrong_condition(g: og.Graph | RemoteGraph) -> object:
+    return g.mutate(ADD, {"n": "x"}, if_commit="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def wrong_parameter(g: og.Graph | RemoteGraph) -> object:
+    return g.query("query q($n: String) { match { $p: Person { name: $n } } return { $p.name } }", {"n": 5})
+
+
+def wrong_record(g: og.Graph | RemoteGraph) -> object:
+    return g.load([{"type": "Person", "data": {"name": "x", "age": "old"}}])
+
+
+def repeated_key(g: og.Graph | RemoteGraph) -> object:
+    return g.load([{"type": "Person", "data": {"name": "Ada"}}], mode="append")
+
+
+def wrong_cursor(g: og.Graph | RemoteGraph) -> object:
+    return g.changes("nonsense")
+
+
+def taken_name(g: og.Graph | RemoteGraph) -> object:
+    g.branches.create("taken")
+    return g.branches.create("taken")
+
+
+@pytest.mark.parametrize(
+    "call", [wrong_query, wrong_branch, wrong_condition, wrong_parameter, wrong_record, repeated_key, wrong_cursor]
+)
+def test_errors_are_the_same(both: tuple[og.Graph, RemoteGraph], call: object) -> None:
+    raised = []
+    for graph in both:
+        with pytest.raises(og.GraphError) as caught:
+            call(graph)  # type: ignore[operator]
+        raised.append(caught.value)
+    here, there = raised
+    assert type(there) is type(here)
+    assert there.retryable == here.retryable
+    for name in ("expected", "actual"):
+        assert getattr(there, name, None) == getattr(here, name, None)
+    rules = [[(v.rule, v.type, v.entity, v.line) for v in getattr(error, "violations", ())] for error in raised]
+    assert rules[0] == rules[1]
+
+
+def test_tokens_and_servers_that_are_wrong(server: Running) -> None:
+    with og.connect(server.url, graph="people", token="wrong") as g, pytest.raises(og.Forbidden, match="invalid bearer token"):
+        g.query(ALL)
+    with og.connect(server.url, graph="nobody", token=TOKENS["ada"]) as g, pytest.raises(og.NotFound):
+        g.query(ALL)
+    with og.connect("http://127.0.0.1:9", graph="people") as g, pytest.raises(og.StorageError) as caught:
+        g.query(ALL)
+    assert caught.value.retryable
+    with pytest.raises(og.UsageError):
+        og.connect("127.0.0.1:8080", graph="people")
