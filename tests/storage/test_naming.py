@@ -27,9 +27,9 @@ def test_what_reads_like_an_id_is_neither_a_branch_nor_a_tag(tmp_path: Path) -> 
     commit = insert(store, a=1)
     for name in (commit.id, commit.id.lower(), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "0" * 26):
         assert reads_like_id(name)
-        with pytest.raises(UsageError, match="reads like the id"):
+        with pytest.raises(UsageError, match="it looks like a commit id"):
             store.create_tag(name, commit.id)
-        with pytest.raises(UsageError, match="reads like the id"):
+        with pytest.raises(UsageError, match="it looks like a commit id"):
             store.create_branch(name)
     for name in ("abcdefghijklmnopqrstuvwxyz", "8" + "0" * 25, "0" * 25, "0" * 27):
         assert not reads_like_id(name)
