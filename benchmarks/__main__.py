@@ -8,11 +8,25 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import history, language, load, mutations, queries, server, startup, storage, tables, vectors, writes
+from benchmarks import (
+    first_question,
+    history,
+    language,
+    load,
+    mutations,
+    queries,
+    server,
+    startup,
+    storage,
+    tables,
+    vectors,
+    writes,
+)
 from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
 SUITES = {
+    "first question": first_question.measure,
     "history": history.measure,
     "language": language.measure,
     "load": load.measure,
@@ -44,7 +58,7 @@ def main() -> None:
             print(m)
             late += [] if m.within_bound else [m.name]
         record = {"machine": machine(), "measurements": [m.to_json() for m in measured]}
-        (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
+        (RESULTS / f"{name.replace(' ', '_')}.json").write_text(json.dumps(record, indent=2) + "\n")
         print(f"[{number}/{len(chosen)}] {name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     if late:
         sys.exit(f"beyond their bound: {', '.join(late)}")

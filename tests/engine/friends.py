@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.snapshot import edges, nodes, quantized_vectors, stored
+from omnigraph.engine.snapshot import quantized_vectors, stored
 from omnigraph.storage.tables import rows as stored_rows
 
 SCHEMA = """
@@ -38,7 +38,6 @@ def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         read.append(sum(fragment.rows for fragment in chosen))
         return stored_rows.scan_fragments(table, chosen, columns)
 
-    for module in (nodes, edges, stored):
-        monkeypatch.setattr(module, "read_fragments", counting)
+    monkeypatch.setattr(stored, "read_fragments", counting)
     monkeypatch.setattr(quantized_vectors, "scan_fragments", counting_scans)
     return read

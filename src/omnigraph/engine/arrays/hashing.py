@@ -25,6 +25,9 @@ HEAD: Final = 4
 _CHUNK: Final = 1 << 15
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS: Final = np.array([(0xD1342543DE82EF95 * (2 * place + 1)) % 2**64 for place in range(2 * HEAD)], np.uint64)
+_FACTOR_INT: Final = int(_FACTOR)
+_FACTORS_INT: Final = [int(factor) for factor in _FACTORS]
+_WORD: Final = 2**64 - 1
 _SHIFT: Final = np.uint64(29)
 _MASKS: Final = np.array([(1 << (8 * count)) - 1 for count in range(9)], np.uint64)
 
@@ -67,6 +70,22 @@ def _hashed(ends: np.ndarray[tuple[int], np.dtype[np.int64]], data: pa.Buffer | 
             found += part
     found ^= found >> _SHIFT
     return found
+
+
+def hash_of(text: bytes) -> int:
+    """The hash of one text, as `hashes` gives it."""
+    size = len(text)
+    found = size * _FACTOR_INT
+    starts = list(range(0, min(size, 8 * HEAD), 8))
+    words = [(number, text[at : at + 8]) for number, at in enumerate(starts)]
+    if size > 8 * HEAD:
+        words += [(HEAD + word, text[size - 8 * (HEAD - word) :][:8]) for word in range(HEAD)]
+    for place, word in words:
+        part = int.from_bytes(word, "little") * _FACTORS_INT[place] & _WORD
+        part = (part ^ part >> 29) * _FACTOR_INT & _WORD
+        found += part
+    found &= _WORD
+    return found ^ found >> 29
 
 
 def all_differ(texts: pa.Array | pa.ChunkedArray) -> bool:

@@ -7,7 +7,8 @@ branch or pin the id was seen in. So everything built from numbers (adjacency, v
     number    0      1      2    │    3      4
             └──── base ──────────┘  └─ late, in a dict ─┘    late ids move to the base when there are many
 
-Single ids are found in the base by binary search over its sorted order; many at once by Arrow's hash join.
+Ids are found in the base by a table of their hashes, which is made when the first is asked for; in a base that was saved together
+with its sorted order, a few of them by binary search, so that a fresh process need not make that table.
 
 Two processes number the same ids, and may number them differently. So numbers mean something only together with the ids they were
 given to, in that order: a `Fingerprint` is how many there are and the digest of all of them. Whatever is kept of numbers outside
@@ -17,6 +18,7 @@ of this process names the fingerprint of its numbering, and is of use to a numbe
 
 from __future__ import annotations
 
+from functools import cached_property
 from threading import RLock
 
 import numpy as np
@@ -24,7 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh3_128
 
+from omnigraph.engine.arrays.hashing import all_differ
 from omnigraph.engine.arrays.string_buffer import FEW, Texts
+from omnigraph.engine.arrays.text_index import TextIndex, TooAlike
 from omnigraph.model.frozen import frozen
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -35,7 +39,13 @@ NOBODY = -1
 _MARKS = 64
 """Fingerprints that are remembered."""
 
-_FEW = 128
+_FEW = 64
+_SEARCHED = 50
+"""One in so many ids is found by binary search in the time it takes to make a table of all of them."""
+
+_PER_ID = 8
+"""To find more ids than so many per known one, Arrow's own table, made for this question only, is the quicker one."""
+
 _ASKED = 65_536
 _LATE_SHARE = 8
 _LATE_LEAST = 4_096
@@ -101,11 +111,31 @@ class _Base:
 
     @property
     def nbytes(self) -> int:
-        return int(self.ids.nbytes) + (0 if self._order is None else self._order.nbytes)
+        index = self.__dict__.get("index")
+        return int(self.ids.nbytes) + sum(part.nbytes for part in (self._order, index) if part is not None)
+
+    @cached_property
+    def index(self) -> TextIndex | None:
+        """Where each id stands; None: there can be no such table."""
+        try:
+            return TextIndex(self.ids)
+        except TooAlike:
+            return None
+
+    def few(self) -> int:
+        """Up to how many ids are found one by one: more of them while there is no table of all ids that can be asked instead."""
+        return _FEW if "index" in self.__dict__ or self._order is None else max(_FEW, len(self.ids) // _SEARCHED)
+
+    def find(self, ids: pa.Array) -> Numbers:
+        """Numbers of many ids."""
+        index = None if len(ids) > _PER_ID * len(self.ids) else self.index
+        return _numbers(pc.index_in(ids, value_set=self.ids)) if index is None else index.find(ids)
 
     def number(self, id_: str) -> int:
         if len(self.ids) == 0:
             return NOBODY
+        if self._order is None and (index := self.index) is not None:
+            return index.place(id_)
         order = self.order
         wanted = id_.encode()
         text = self.texts.bytes_at
@@ -192,9 +222,15 @@ class Numbering:
 
     def find(self, ids: pa.Array) -> Numbers:
         """Numbers of many ids; `NOBODY` for those never seen."""
-        if len(ids) <= _few(len(self._base.ids)):
+        if len(ids) <= self._base.few():
             return np.fromiter((self.number(i) for i in ids.to_pylist()), np.int64, len(ids))
-        return _numbers(pc.index_in(ids, value_set=self.all()))
+        with self._lock:
+            base, late = self._base, self._late
+        found = base.find(ids)
+        if late and len(unseen := np.flatnonzero(found < 0)):  # what is late now was in no base before
+            asked = ids if len(unseen) == len(ids) else ids.take(pa.array(unseen))
+            found[unseen] = [late.get(id_, NOBODY) for id_ in asked.to_pylist()]
+        return found
 
     def intern(self, ids: pa.Array) -> Numbers:
         """Numbers of many ids; those never seen get one, in order of first appearance."""
@@ -240,7 +276,7 @@ class Numbering:
             return self._joined
 
     def _start(self, ids: pa.Array) -> Numbers:
-        distinct = pc.unique(ids)
+        distinct = ids if not ids.null_count and all_differ(ids) else pc.unique(ids)
         self._set_base(distinct)
         if len(distinct) == len(ids):
             return np.arange(len(ids), dtype=np.int64)
@@ -268,11 +304,6 @@ def _digest(ids: pa.StringArray) -> str:
         if letters is not None:
             digest.update(memoryview(letters)[starts[0] : starts[-1]])
     return digest.hexdigest()
-
-
-def _few(known: int) -> int:
-    """Up to how many ids are found one by one: a binary search costs about a hundredth of a microsecond per known id hashed."""
-    return max(_FEW, known // 500)
 
 
 def _numbers(found: pa.Array) -> Numbers:

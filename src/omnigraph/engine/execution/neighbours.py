@@ -72,7 +72,7 @@ def nearest_nodes(
         if found is not None:
             return found
     if in_memory:
-        if among is not None and len(among) <= FEW and not stored.has(name) and stored.prefers_fetching(len(among)):
+        if among is not None and len(among) <= FEW and not stored.has(name) and stored.prefers_fetching(name, len(among)):
             return _measured(nodes, name, query, among)
         rows = None if among is None else nodes.load().of(among)
         near, distances = _vectors(stored.column(name)).near(query, wanted, rows)
@@ -102,7 +102,7 @@ def _by_quantized(
     if (
         among is not None
         and len(among) <= FEW
-        and stored.prefers_fetching(len(among))
+        and stored.prefers_fetching(name, len(among))
         and not has_quantized(stored, name, memory)
     ):
         return _measured(nodes, name, query, among)

@@ -219,7 +219,7 @@ def _json(value: object) -> str:
 
 def _python(vec: Vec) -> list[Any]:
     if vec.plain is not None and vec.type in _AS_THEY_ARE:
-        return vec.to_pylist()
+        return vec.plain.tolist() if vec.valid is None else vec.to_pylist()
     if isinstance(vec, FewTexts):
         return vec.to_pylist()
     return plain_array(vec.to_arrow())

@@ -16,6 +16,7 @@ from omnigraph.model.ids import Clock
 
 if TYPE_CHECKING:
     from omnigraph.engine.execution.trace import Trace
+    from omnigraph.engine.planning.steps import Step
 
 
 T = TypeVar("T")
@@ -48,6 +49,16 @@ class Run:
 
     read: set[tuple[str, ...]] = field(default_factory=set)
     """Edges that this query has in memory."""
+    steps: tuple[Step, ...] = ()
+    """What this query does."""
+    share: float = 1.0
+    """Which share of the nodes that it starts from was handed out by now."""
+    found: dict[str, float] = field(default_factory=dict)
+    """How many edges of a type lookups of this query found per node, at most."""
+    noted: set[tuple[str, bool]] = field(default_factory=set)
+    """Which choices between the ways to edges are noted down already: edge type, and whether it was lookups."""
+    forms: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """All edges of a type in some form, by its name: adjacency, edge lists, both ends."""
 
     def reading(self, edge: str, form: str, work: Callable[[], T]) -> T:
         """Edges in some form. Reading all of them for the first time may take long: nobody waits for it when time is up."""
@@ -56,6 +67,13 @@ class Run:
         found = self.budget.aside(work, self.view.edges(edge).count * _READ, f"reading the edges of {edge}")
         self.read.add((edge, form))
         return found
+
+    def holding(self, edge: str, form: str, work: Callable[[], T]) -> T:
+        """All edges of a type in some form, held until the query ends: what is too large to be kept longer is read once in it."""
+        known: T | None = self.forms.get((edge, form))
+        if known is None:
+            known = self.forms[edge, form] = self.reading(edge, form, work)
+        return known
 
     def reading_nodes(self, type_: str, name: str, work: Callable[[], T]) -> T:
         """Ids of nodes, or a property of some: as long as it is not in memory, all of it may have to be read."""

@@ -27,6 +27,7 @@ from omnigraph.embedding import configured, embedded
 from omnigraph.engine.arrays.column import Array, Mask, Vec
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.arrays.quantized import matrix
+from omnigraph.engine.cost import ledger
 from omnigraph.engine.execution.budget import Budget
 from omnigraph.engine.execution.compare import Operand
 from omnigraph.engine.execution.evaluate import Scope, constant, value
@@ -55,8 +56,8 @@ DEFAULT_K: Final = 60
 _VECTORS = 1_024
 """Vectors to compare with that are read between two looks at the clock."""
 
-_ONE_BY_ONE: Final = 10
-"""Texts whose terms can be had from a whole column in the time it takes to look at one by itself."""
+_TEXT_ROWS: Final = 10
+"""Rows that are worked on in the time it takes to have the terms of a text."""
 
 _REMEMBERED: Final = 1 << 26
 _REMEMBERED_ITEM: Final = 500
@@ -118,8 +119,8 @@ class Search:
         nodes = self._run.view.nodes(type_)
         if marked is None:
             column = TextColumn.of(nodes.stored, name, self._memory, self._run.view.workspace.saved)
-            if not column.has(nodes.stored) and column.spent + len(numbers) * _ONE_BY_ONE < nodes.count:
-                column.spent += len(numbers) * _ONE_BY_ONE
+            if not column.has(nodes.stored) and ledger.prefers_single_texts(column.account, len(numbers), nodes.count):
+                column.account.charge(len(numbers) * ledger.SINGLE_TEXT)
                 self._note("texts one by one")
                 texts = nodes.values(numbers, name).to_pylist()
                 return _texts_matching(texts, wanted, edits, self._run.budget)
@@ -139,7 +140,7 @@ class Search:
             text = column.at(nodes.stored, self._memory)
         else:  # all its texts are read, which is kept even if nobody can wait for it
             what = "reading a text to search it"
-            text = self._run.budget.aside(lambda: column.at(nodes.stored, self._memory), nodes.count * _ONE_BY_ONE, what)
+            text = self._run.budget.aside(lambda: column.at(nodes.stored, self._memory), nodes.count * _TEXT_ROWS, what)
         self._note("terms in memory" if isinstance(text, TextPin) else "text read through")
         return text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from omnigraph.catalog import logical as lg
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.snapshot.view import View
@@ -51,6 +53,44 @@ def _after(step: st.Step, rows: float, view: View, found: dict[int, float]) -> f
             return min(rows * view.edges(hop.edge).count, _MANY)
         case st.Merge() | st.CountWalks() | st.Start():
             return rows
+
+
+def hops_ahead(steps: tuple[st.Step, ...], hop: st.Hop, rows: float, view: View) -> list[tuple[st.Hop, float]]:
+    """The hops that follow one of a plan, and from about how many rows each, if this one is made from so many."""
+    found: list[tuple[st.Hop, float]] = []
+    here = False
+    for step in _flat(steps):
+        hops = _hops(step)
+        first = next((place for place, own in enumerate(hops) if own is hop), None) if not here else -1
+        if first is None:
+            continue
+        here = True
+        reached = rows
+        for place, own in enumerate(hops):
+            if place > first:
+                found.append((own, reached))
+            if place >= first:
+                reached = min(reached * degree(own, view), _MANY)
+        rows = _after(step, rows, view, {})
+    return found
+
+
+def _flat(steps: tuple[st.Step, ...]) -> Iterator[st.Step]:
+    for step in steps:
+        if isinstance(step, st.Anti | st.Optional):
+            yield from _flat(step.inner)
+        else:
+            yield step
+
+
+def _hops(step: st.Step) -> tuple[st.Hop, ...]:
+    match step:
+        case st.Expand() | st.Reach() | st.Close() | st.Exists() | st.EdgeScan():
+            return (step.hop,)
+        case st.CountWalks(walks=walks):
+            return tuple(walk.hop for walk in walks)
+        case _:
+            return ()
 
 
 def _reached(hop: st.Hop, view: View) -> float:

@@ -53,6 +53,9 @@ def bind(
 
 def _value(parameter: lg.Parameter, value: object, look: Look) -> Value:
     """A value; a long list in parts."""
+    type_ = parameter.type
+    if type(value) is str and type_.scalar is Scalar.STRING and value.isascii() and not type_.is_list:
+        return value  # by far the most frequent one, and nothing can be wrong with it
     if not parameter.type.is_list or not isinstance(value, Sized) or len(value) <= _AT_ONCE or isinstance(value, str | bytes):
         return convert(parameter.name, parameter.type, value)
     look(len(value) * 8)

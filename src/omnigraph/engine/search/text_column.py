@@ -27,6 +27,7 @@ import numpy as np
 
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Fingerprint, Numbers
+from omnigraph.engine.cost.ledger import Account
 from omnigraph.engine.search.analyzer import ANALYSIS, terms, words
 from omnigraph.engine.search.postings import Rows, Segment
 from omnigraph.engine.snapshot.memory import Key, Memory
@@ -298,8 +299,8 @@ class TextColumn:
         self._pins: OrderedDict[int, TextPin] = OrderedDict()
         self._statistics: dict[int, _Statistics] = {}
         self._lock = RLock()
-        self.spent = 0
-        """Texts looked at one by one so far: what having their terms would have saved."""
+        self.account = Account()
+        """What it took so far to look at texts one by one."""
 
     @classmethod
     def of(cls, stored: Stored, name: str, memory: Memory, saved: Saved) -> TextColumn:

@@ -1,22 +1,26 @@
 """The edges of one type at one commit: neighbours, edge rows and properties.
 
 Two ways again. *Adjacency* (`snapshot.adjacency`): both ends of all edges as numbers, built once per pin, then every hop
-is a gather. *Lookup*: the index on `src` or `dst` finds the edges of a few nodes, and nothing is built. `cost.py` chooses; both
-give the same neighbours, in the same order.
+is a gather. *Lookup*: the index on `src` or `dst` finds the edges of a few nodes, and nothing is built. The ledger chooses
+(`cost.ledger`), and what lookups take is charged to the account of these edges; both give the same neighbours, in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from threading import RLock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine.arrays.column import Array, Column, Vec
 from omnigraph.engine.arrays.numbering import Fingerprint, Numbers, each_once
+from omnigraph.engine.cost import ledger
+from omnigraph.engine.cost.ledger import Account, EdgeFacts
 from omnigraph.engine.snapshot import adjacency
 from omnigraph.engine.snapshot.adjacency import Adjacency, EdgeLists
 from omnigraph.engine.snapshot.memory import Memory
@@ -25,16 +29,16 @@ from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_arr
 from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.lance_format.filters import one_of
-from omnigraph.storage.tables.rows import Fragment, read_fragments
+from omnigraph.storage.tables.rows import Fragment
 
 _READ_ROWS = 1 << 20
 """Edges whose ends are turned into numbers at once: bounds the memory a large build takes."""
 
-LOOKUP_NODES = 8_192
-"""Most nodes whose edges are looked up at once."""
+Found = tuple[Numbers, Numbers, Numbers]
+"""Edges: number at this end, number at the other end, edge row."""
 
-INDEXED_EDGE = 1_000
-"""In the time the index takes to find an edge, this many edges are read through: many nodes are better found by reading."""
+GoOn = Callable[[float], bool]
+"""Whether to look up more, after so large a share of what was wanted."""
 
 
 @frozen(slots=False)
@@ -222,7 +226,7 @@ class Edges:
         return found
 
     def _read(self, chosen: Sequence[Fragment]) -> Array:
-        rows = read_fragments(self.stored.table, chosen, ["src", "dst"])
+        rows = self.stored.read(chosen, ["src", "dst"])
         found = np.empty((rows.num_rows, 2), np.int32)
         for start in range(0, rows.num_rows, _READ_ROWS):
             part = rows.slice(start, _READ_ROWS).combine_chunks()
@@ -233,17 +237,49 @@ class Edges:
 
     # ── lookups ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def look_up(self, nodes: Numbers, direction: HopDirection, *, positions: bool) -> tuple[Numbers, Numbers, Numbers]:
-        """Edges of some nodes through the index: number at this end, number at the other end, edge row (if asked for)."""
+    @property
+    def account(self) -> Account:
+        """What lookups of these edges took so far."""
+        return self.stored.account("")
+
+    def facts(self, direction: HopDirection, found: float = 0.0) -> EdgeFacts:
+        """What the ledger has to know to choose between lookups and adjacency. `found`: edges per node that were found before."""
+        ends = {HopDirection.OUT: ("src",), HopDirection.IN: ("dst",), HopDirection.BOTH: ("src", "dst")}[direction]
+        unread = {nodes.stored.location: nodes.count for nodes in (self.source, self.target) if not nodes.loaded}
+        return EdgeFacts(
+            self.count,
+            (self.target if direction is HopDirection.IN else self.source).count,
+            unread_ids=sum(unread.values()),
+            indexed=all(self.stored.covers(end) for end in ends),
+            numbered=self._memory.peek((self.stored.location, self.stored.pin, "ends")) is not None,
+            ways=len(ends),
+            found=found,
+        )
+
+    def look_up(
+        self, nodes: Numbers, direction: HopDirection, *, positions: bool, found: float = 0.0, go_on: GoOn | None = None
+    ) -> Found | None:
+        """Edges of some nodes without adjacency, with their rows if asked for. None: `go_on` put an end to it before all were
+        found. `found`: edges per node that were found before, in the same query."""
         near, far = ("src", "dst") if direction is HopDirection.OUT else ("dst", "src")
         here, there = (self.source, self.target) if direction is HopDirection.OUT else (self.target, self.source)
-        ids = here.ids(each_once(nodes)).to_pylist()
-        indexed = len(ids) * INDEXED_EDGE <= here.count
-        parts: list[tuple[Numbers, Numbers, Numbers]] = []
-        for start in range(0, len(ids), LOOKUP_NODES):
-            where = one_of(near, ids[start : start + LOOKUP_NODES])
-            rows, found = self.stored.found(where, [near, far], positions=positions, use_index=indexed)
-            parts.append((here.numbering.find(_array(found[near])), there.intern(_array(found[far])), rows))
+        wanted = each_once(nodes)
+        ids = here.ids(wanted)
+        facts = self.facts(direction, found)
+        parts: list[Found] = []
+        start = 0
+        while start < len(ids):
+            if start and go_on is not None and not go_on(start / len(ids)):
+                return None
+            at_once = ledger.looked_up_at_once(facts, len(ids) - start)
+            with self.account.timed():
+                some = ids.slice(start, at_once)
+                indexed = ledger.uses_index(facts, len(some))
+                rows, ends = self.stored.found(one_of(near, some), [near, far], positions=positions, use_index=indexed)
+                places = pc.index_in(_array(ends[near]), value_set=some).to_numpy(zero_copy_only=False)
+                parts.append((wanted[start + places], there.intern(_array(ends[far])), rows))
+            start += at_once
+            facts = replace(facts, found=max(facts.found, len(rows) / at_once))
         if not parts:
             none = np.empty(0, np.int64)
             return none, none, none

@@ -27,9 +27,11 @@ import numpy as np
 
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import NOBODY, Numbering
+from omnigraph.engine.cost import ledger
+from omnigraph.engine.cost.ledger import Account
 from omnigraph.engine.snapshot.edges import Edges
 from omnigraph.engine.snapshot.nodes import Nodes, Rows
-from omnigraph.engine.snapshot.stored import Stored, fetch_cost
+from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.tables.changes import Named, RowPlace
@@ -158,8 +160,8 @@ class Existence:
     def __init__(self) -> None:
         self._ids: dict[str, _Pins[KnownIds]] = {}
         self._ends: dict[str, _Pins[KnownEnds]] = {}
-        self._spent: dict[str, int] = {}
-        """What lookups have cost, in rows of a column that is read whole: at some point all ids are worth having."""
+        self._accounts: dict[str, Account] = {}
+        """What lookups have cost: at some point all ids are worth having."""
         self._lock = Lock()
 
     def ids(self, nodes: Nodes, recent: Sequence[Commit], wanted: int) -> KnownIds | None:
@@ -193,10 +195,11 @@ class Existence:
         if stored.rows <= LOADED_ROWS:
             return True
         location = stored.location
-        self._spent[location] = self._spent.get(location, 0) + fetch_cost(wanted)
-        if self._spent[location] <= stored.rows:
+        account = self._accounts.setdefault(location, Account())
+        account.charge(ledger.fetch_seconds(wanted))
+        if not ledger.is_worth_having(account, stored.rows):
             return False
-        del self._spent[location]
+        del self._accounts[location]
         return True
 
 

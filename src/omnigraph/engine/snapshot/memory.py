@@ -64,6 +64,15 @@ class Memory:
         found = self._entries.get(key)
         return None if found is None else found[0]
 
+    def take(self, key: Key) -> Any | None:
+        """What is kept under a key, which is let go of."""
+        with self._lock:
+            found = self._entries.pop(key, None)
+            if found is None:
+                return None
+            self._used -= found[1]
+            return found[0]
+
     def put(self, key: Key, value: T, size: int) -> T:
         """Keep something of a size in bytes. What is larger than the whole budget is not kept; the caller has it anyway."""
         if size > self.budget:

@@ -2,7 +2,7 @@
 
 There are two ways to them. *Loaded*: all ids are in memory and every number knows its row, so that a lookup is a binary search
 and a property a gather. *Not loaded*: rows are found through the index on `id`, one query at a time. Which one is taken is
-decided by what is wanted now and what was wanted before (`prefers_fetching`): a single lookup in a huge graph loads nothing, a
+decided by what is wanted now and what was spent before (`cost.ledger`): a single lookup in a huge graph loads nothing, a
 hundred of them do.
 """
 
@@ -18,14 +18,12 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import TEXT, Column, FewTexts, Vec
 from omnigraph.engine.arrays.numbering import NOBODY, Fingerprint, Numbering, Numbers, has_nobody
+from omnigraph.engine.cost import ledger
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, arrays_to_texts, deleted_to_array, texts_to_arrays
-from omnigraph.engine.snapshot.stored import Stored, fetch_cost
+from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.frozen import frozen
-from omnigraph.storage.tables.rows import Fragment, read_fragments
-
-_LOOKUPS = 1_000
-"""Most ids looked up at once through the index."""
+from omnigraph.storage.tables.rows import Fragment
 
 _WORN = 4
 """A numbering in which fewer than one id in so many is alive is not taken over: it would only ever grow."""
@@ -163,7 +161,7 @@ class Nodes:
         return found
 
     def _read(self, chosen: Sequence[Fragment]) -> Numbers:
-        ids = read_fragments(self.stored.table, chosen, ["id"])["id"]
+        ids = self.stored.read(chosen, ["id"])["id"]
         return self.numbering.intern(ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0))
 
     # ── ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,15 +196,17 @@ class Nodes:
         if self._rows is not None:
             numbers = self.numbering.find(ids)
             return np.where(self._rows.of(numbers) >= 0, numbers, NOBODY)
-        self.stored.spent += fetch_cost(len(ids))
-        there = self.stored.table.lookup(ids.to_pylist(), ["id"])["id"].combine_chunks()
+        with self.stored.account("id").timed():
+            there = self.stored.table.lookup(ids.to_pylist(), ["id"])["id"].combine_chunks()
         self.numbering.intern(there)
         numbers = self.numbering.find(ids)
         exists = pc.is_in(ids, value_set=there).to_numpy(zero_copy_only=False)
         return np.where(exists, numbers, NOBODY)
 
     def _prefers_lookup(self, ids: int) -> bool:
-        return not self._maps_saved() and ids <= _LOOKUPS and self.stored.prefers_fetching(ids) and self.stored.covers("id")
+        if self._maps_saved() or not self.stored.covers("id"):
+            return False
+        return ledger.prefers_id_lookup(self.stored.account("id"), ids, self.count)
 
     def _maps_saved(self) -> bool:
         """Whether all ids are in memory now because they were saved: mapping them takes no longer than a lookup. Asked before any
@@ -249,8 +249,8 @@ class Nodes:
     def looked_up(self, numbers: Numbers, name: str) -> Vec:
         type_ = arrow_type(self.type.properties[name].type)
         wanted = np.unique(numbers[numbers >= 0])
-        self.stored.spent += fetch_cost(len(wanted))
-        rows = self.stored.table.lookup(self.ids(wanted).to_pylist(), ["id", name])
+        with self.stored.account("id").timed():
+            rows = self.stored.table.lookup(self.ids(wanted).to_pylist(), ["id", name])
         if rows.num_rows == 0:
             return Vec.of(pa.nulls(len(numbers), type_))
         known = self.numbering.find(rows["id"].combine_chunks())

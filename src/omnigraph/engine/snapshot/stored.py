@@ -24,11 +24,13 @@ import pyarrow as pa
 
 from omnigraph.engine.arrays.column import Column
 from omnigraph.engine.arrays.numbering import Fingerprint, Numbers
+from omnigraph.engine.cost import ledger
+from omnigraph.engine.cost.ledger import Account
 from omnigraph.engine.snapshot.memory import Key, Memory
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array, state_to_vectors, vectors_to_arrays
 from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
 from omnigraph.storage.lance_format.filters import Filter
-from omnigraph.storage.tables.changes import TableState
+from omnigraph.storage.tables.changes import TableState, WrittenRows
 from omnigraph.storage.tables.rows import Fragment, column_identity, deleted, found, fragments, read_fragments, take
 from omnigraph.storage.tables.table import Table, Tables
 
@@ -37,17 +39,6 @@ T = TypeVar("T")
 _REMEMBERED_PINS = 8
 
 _FIND_BY_VALUE = frozenset({"BTREE", "BITMAP"})
-
-TAKE_COST = 100
-"""Rows of a column that can be read in the time it takes to fetch one more row by position."""
-
-FETCH_COST = 10_000
-"""Rows of a column that can be read in the time it takes to fetch any rows at all: about a millisecond."""
-
-
-def fetch_cost(rows: int) -> int:
-    """What fetching some rows costs, in rows of a column that is read whole."""
-    return FETCH_COST + rows * TAKE_COST
 
 
 class Ancestors:
@@ -86,8 +77,7 @@ class Stored:
         self._memory = memory
         self._ancestors = ancestors
         self.state = state
-        self.spent = 0
-        """Rows fetched one by one so far, in units of rows of a whole column: what reading the column would have saved."""
+        self._accounts: dict[str, Account] = {}
         self._keys: dict[str, Key] = {}
         self.derived: dict[str, Any] = {}
         """What else was made of this pin and lives as long as it is remembered."""
@@ -204,24 +194,66 @@ class Stored:
         known: Column | None = self._memory.get(self._key(name))
         if known is not None:
             return known
-        if not self.prefers_fetching(len(rows)):
+        if not self.prefers_fetching(name, len(rows)):
             return self._read(name)
-        self.spent += fetch_cost(len(rows))
-        return self.fetched(name, rows)
+        with self.account(name).timed():
+            return self.fetched(name, rows)
 
     def fetched(self, name: str, rows: Numbers) -> pa.Array:
         """The values of a few rows of a column, in the order asked for, straight from the table."""
         return _whole(take(self.table, rows, [name])[name])
 
-    def prefers_fetching(self, rows: int) -> bool:
-        """Whether some rows are better fetched one by one than by reading everything."""
-        return self.spent + fetch_cost(rows) < self.rows
+    def prefers_fetching(self, name: str, rows: int) -> bool:
+        """Whether some values of a column are better fetched one by one than by reading everything."""
+        return ledger.prefers_fetching(self.account(name), rows, self.rows)
+
+    def account(self, what: str) -> Account:
+        """What it took so far to have a column, ids, or edges bit by bit."""
+        found = self._accounts.get(what)
+        return self._accounts.setdefault(what, Account()) if found is None else found
 
     def _key(self, name: str) -> Key:
         found = self._keys.get(name)
         if found is None:
             found = self._keys[name] = (self.location, self.pin, "column", name)
         return found
+
+    # ── what was just written ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def keep_written(self, written: WrittenRows, rows: pa.Table) -> None:
+        """Remember columns of rows that were just written, in the order of their files: whoever reads those finds them here."""
+        sizes = [int(fragment.physical_rows) for fragment in written.fragments]
+        if sum(sizes) != rows.num_rows:
+            return
+        start = 0
+        for fragment, size in zip(written.fragments, sizes, strict=True):
+            part = rows.slice(start, size)
+            self._memory.put(self._written(tuple(str(file.path) for file in fragment.files)), part, part.nbytes)
+            start += size
+
+    def read(self, chosen: Sequence[Fragment], columns: Sequence[str]) -> pa.Table:
+        """All rows of some fragments, in row order; what was just written is not read again, and is remembered no longer."""
+        parts: list[pa.Table] = []
+        unread: list[Fragment] = []
+        schema = pa.schema([self.table.schema.field(name) for name in columns])
+
+        def read_waiting() -> None:
+            if unread:
+                parts.append(read_fragments(self.table, tuple(unread), columns))
+                unread.clear()
+
+        for fragment in chosen:
+            rows: pa.Table | None = self._memory.take(self._written(fragment.files))
+            if rows is None or rows.num_rows != fragment.rows or not set(columns) <= set(rows.column_names):
+                unread.append(fragment)
+            else:
+                read_waiting()
+                parts.append(rows.select(list(columns)).cast(schema))
+        read_waiting()
+        return pa.concat_tables(parts) if parts else schema.empty_table()
+
+    def _written(self, files: tuple[str, ...]) -> Key:
+        return (self.location, "written", *files)
 
     # ── what pins share ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

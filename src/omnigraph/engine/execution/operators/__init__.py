@@ -20,6 +20,8 @@ _START = Frame(1, {})
 
 def run_steps(steps: tuple[st.Step, ...], run: Run, bindings: dict[str, Binding], start: Frame = _START) -> Iterator[Frame]:
     """The frames that some steps make of a first one."""
+    if start is _START:
+        run.steps = steps
     if run.budget.limited:
         run.budget.divide(_operators(steps))
     frames: Iterator[Frame] = iter((start,))

@@ -16,12 +16,12 @@ from omnigraph.catalog.logical import HopDirection
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Numbers, distinct_count, each_once, has_nobody
 from omnigraph.engine.execution.budget import BATCH_ROWS
+from omnigraph.engine.execution.choosing import look_up, looks_up
 from omnigraph.engine.execution.evaluate import Scope, holds
 from omnigraph.engine.execution.frame import Frame
 from omnigraph.engine.execution.operators.merge import merge_numbers
-from omnigraph.engine.execution.run import Run, Traversal
+from omnigraph.engine.execution.run import Run
 from omnigraph.engine.execution.walk import Step, walk, walk_from_one
-from omnigraph.engine.planning import cost
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.snapshot.adjacency import Adjacency, build
@@ -66,17 +66,12 @@ _TURN_ROWS = 65_536
 """From this many rows on it may pay to have the adjacency of the other direction too."""
 
 
-def looks_up(run: Run, hop: st.Hop, frontier: int, hops: int, *, charge: bool = True) -> bool:
-    """Whether a traversal goes through the index."""
-    if run.traversal is not Traversal.AUTO:
-        return run.traversal is Traversal.BTREE
-    return cost.choose_lookup(run.view.edges(hop.edge), hop.direction, frontier, hops, charge=charge)
-
-
-def stepper(run: Run, hop: st.Hop, sources: Numbers, hops: int) -> Adjacency | Looked:
-    """What knows the neighbours of some nodes."""
-    if looks_up(run, hop, len(sources), hops):
-        return look_up(run, hop, sources)
+def stepper(run: Run, hop: st.Hop, sources: Numbers, hops: int = 1) -> Adjacency | Looked:
+    """What knows the neighbours of some nodes. `hops`: this one and those that follow it in the same traversal."""
+    if looks_up(run, hop, len(sources), hops=hops):
+        found = looked_up(run, hop, sources)
+        if found is not None:
+            return found
     if run.trace is not None:
         run.trace.note("adjacency")
     return adjacency_of(run, hop.edge, hop.direction)
@@ -84,21 +79,20 @@ def stepper(run: Run, hop: st.Hop, sources: Numbers, hops: int) -> Adjacency | L
 
 def adjacency_of(run: Run, edge: str, direction: HopDirection) -> Adjacency:
     """The adjacency of an edge type."""
-    return run.reading(edge, direction.value, lambda: run.view.edges(edge).adjacency(direction))
+    return run.holding(edge, direction.value, lambda: run.view.edges(edge).adjacency(direction))
 
 
-def look_up(run: Run, hop: st.Hop, sources: Numbers) -> Looked:
-    """Neighbours of some nodes, through the index."""
-    if run.trace is not None:
-        run.trace.note("index")
+def looked_up(run: Run, hop: st.Hop, sources: Numbers) -> Looked | None:
+    """Neighbours of some nodes, without adjacency; None: it took longer than adjacency would."""
     nodes = each_once(sources[sources >= 0])
-    edges = run.view.edges(hop.edge)
     ways = (HopDirection.OUT, HopDirection.IN) if hop.direction is HopDirection.BOTH else (hop.direction,)
     near, far = [], []
     for way in ways:
-        here, there, _ = edges.look_up(nodes, way, positions=False)
-        near.append(here)
-        far.append(there)
+        found = look_up(run, hop, way, nodes, positions=False)
+        if found is None:
+            return None
+        near.append(found[0])
+        far.append(found[1])
     ends = np.searchsorted(nodes, np.concatenate(near))
     return Looked(nodes, build(ends, np.concatenate(far), len(nodes)))
 
@@ -140,7 +134,7 @@ def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str,
             there = sources >= 0
             sources, weight = sources[there], None if weight is None else weight[there]
         if len(sources):
-            known = stepper(run, hop, sources, hops=1)
+            known = stepper(run, hop, sources)
             if not run.budget.limited:
                 parts.append(_reached(step, known, sources, weight))
                 continue
@@ -178,7 +172,7 @@ def _reached_together(step: st.Reach, parts: list[Frame]) -> Frame:
 
 
 def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
-    known = stepper(run, step.hop, sources, hops=1)
+    known = stepper(run, step.hop, sources)
     if frame.rows == 1 and isinstance(known, Adjacency) and not run.budget.limited:
         targets = known.of(int(sources[0]))
         if len(targets):
@@ -246,8 +240,8 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         kept = np.flatnonzero(there)
         rows, targets = walks(hop, sources[kept], run)
         return kept[rows], targets
-    if looks_up(run, hop, len(sources), hop.maximum, charge=False):
-        return _walked(hop, sources, lambda nodes: _batches(stepper(run, hop, nodes, hops=1), nodes, run))
+    if looks_up(run, hop, len(sources), hops=hop.maximum):
+        return _walked(hop, sources, lambda nodes: _batches(stepper(run, hop, nodes), nodes, run))
     if run.trace is not None:
         run.trace.note("adjacency")
     adjacency = adjacency_of(run, hop.edge, hop.direction)
@@ -340,20 +334,20 @@ def edges_of(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers,
 
 def _edges_one_way(hop: st.Hop, way: HopDirection, sources: Numbers, run: Run) -> tuple[Numbers, Numbers, Numbers]:
     known = run.view.edges(hop.edge)
-    if run.traversal is Traversal.BTREE or (run.traversal is Traversal.AUTO and cost.choose_lookup(known, way, len(sources), 1)):
-        if run.trace is not None:
-            run.trace.note("index")
+    if looks_up(run, hop, len(sources), way=way):
         nodes = each_once(sources[sources >= 0])
-        near, far, edges = known.look_up(nodes, way, positions=True)
-        order = np.lexsort([edges, near])
-        near, far, edges = near[order], far[order], edges[order]
-        starts = np.searchsorted(near, np.append(nodes, np.iinfo(np.int64).max))
-        index = np.flatnonzero(sources >= 0)
-        rows, places = _spread(starts, np.searchsorted(nodes, sources[index]))
-        return index[rows], edges[places], far[places]
+        found_edges = look_up(run, hop, way, nodes, positions=True)
+        if found_edges is not None:
+            near, far, edges = found_edges
+            order = np.lexsort([edges, near])
+            near, far, edges = near[order], far[order], edges[order]
+            starts = np.searchsorted(near, np.append(nodes, np.iinfo(np.int64).max))
+            index = np.flatnonzero(sources >= 0)
+            rows, places = _spread(starts, np.searchsorted(nodes, sources[index]))
+            return index[rows], edges[places], far[places]
     if run.trace is not None:
         run.trace.note("adjacency")
-    rows, found, others = run.reading(hop.edge, f"lists {way.value}", lambda: known.edge_lists(way)).expand(sources)
+    rows, found, others = run.holding(hop.edge, f"lists {way.value}", lambda: known.edge_lists(way)).expand(sources)
     return rows, found.astype(np.int64), others.astype(np.int64)
 
 
@@ -392,7 +386,7 @@ def _connected_rows(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -
 
 def _connected(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:
     """Row by row, whether there is an edge; asked from the side that has fewer nodes."""
-    known = stepper(run, hop, sources, hops=1)
+    known = stepper(run, hop, sources)
     if len(sources) < _TURN_ROWS or not isinstance(known, Adjacency):
         return known.connects(sources, targets)
     if distinct_count(targets) * 2 >= distinct_count(sources):
@@ -421,9 +415,9 @@ def exists(step: st.Exists, frames: Iterator[Frame], run: Run, bindings: dict[st
         there = sources >= 0
         has = np.zeros(frame.rows, np.bool_)
         if there.all():
-            has = stepper(run, hop, sources, hops=1).degrees(sources) > 0
+            has = stepper(run, hop, sources).degrees(sources) > 0
         elif there.any():
-            has[there] = stepper(run, hop, sources[there], hops=1).degrees(sources[there]) > 0
+            has[there] = stepper(run, hop, sources[there]).degrees(sources[there]) > 0
         kept = frame.keep(~has if step.negated else has)
         if kept.rows:
             yield kept

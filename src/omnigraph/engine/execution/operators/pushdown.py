@@ -5,20 +5,18 @@ from __future__ import annotations
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
+from omnigraph.engine.cost import ledger
 from omnigraph.engine.execution.evaluate import constant
-from omnigraph.engine.execution.run import Run
+from omnigraph.engine.execution.run import Run, Traversal
 from omnigraph.engine.snapshot.nodes import Nodes
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import INTEGER_RANGES, Scalar
 from omnigraph.storage.lance_format.filters import Filter, equal
 
-LEAST_ROWS = 50_000
-"""Below this many nodes reading the column is as quick as asking the index."""
-
 
 def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Run) -> Filter | None:
     """A filter for one condition that an index answers, if that is worth it: an equality on a column that is not in memory."""
-    if nodes.count < LEAST_ROWS or run.traversal.value == "csr":
+    if run.traversal is Traversal.CSR:
         return None
     for condition in conditions:
         match condition:
@@ -28,7 +26,7 @@ def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Ru
                 stored = nodes.stored
                 if type_.is_list or type_.is_vector or stored.has(name) or not stored.covers(name):
                     continue
-                if stored.spent > stored.rows:  # asked often enough: have the column in memory
+                if not ledger.prefers_index_filter(stored.account("id"), stored.rows):
                     continue
                 value = constant(other, run)
                 if value is None or isinstance(value, tuple):

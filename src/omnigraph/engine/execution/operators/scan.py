@@ -14,6 +14,7 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.arrays.column import Array, Vec
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.engine.cost import ledger
 from omnigraph.engine.execution.evaluate import Scope, constant, holds
 from omnigraph.engine.execution.frame import TYPE_SHIFT, Frame
 from omnigraph.engine.execution.operators.pushdown import selective_filter
@@ -108,6 +109,7 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
     numbers = run.reading_nodes(type_, "id", nodes.all)
     morsel = run.budget.rows(1, MORSEL_ROWS)
     size = FIRST_MORSEL_ROWS if step.stop_early else morsel
+    is_first = len(step.types) == 1 and bool(run.steps) and run.steps[0] is step
     start = 0
     while start < len(numbers):
         if start:
@@ -121,6 +123,8 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
                 mask = mask & holds(condition, scope)
             part = part[mask]
         if len(part):
+            if is_first and not step.stop_early:
+                run.share = stop / len(numbers)
             yield part
         start, size = stop, min(size * 4, morsel)
 
@@ -135,8 +139,8 @@ def _through_index(step: st.Scan, nodes: Nodes, run: Run) -> Numbers | None:
     if nodes.loaded:
         rows, _ = nodes.stored.found(where, [])
         return nodes.all()[np.sort(rows)]
+    nodes.stored.account("id").charge(ledger.filter_seconds(nodes.count))
     _, found = nodes.stored.found(where, ["id"], positions=False)
-    nodes.stored.spent += nodes.stored.rows // 20
     return nodes.intern(found["id"].combine_chunks())
 
 
@@ -180,7 +184,7 @@ def _id(step: st.Lookup, nodes: Nodes, run: Run) -> str | None:
 def scan_edges(step: st.EdgeScan, frames: Iterator[Frame], run: Run) -> Iterator[Frame]:
     """Every edge with its ends."""
     edges = run.view.edges(step.hop.edge)
-    ends = run.reading(step.hop.edge, "ends", edges.ends)
+    ends = run.holding(step.hop.edge, "ends", edges.ends)
     near, far = (ends.sources, ends.targets)
     if step.hop.direction is lg.HopDirection.IN:
         near, far = far, near

@@ -17,12 +17,13 @@ import numpy as np
 
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Numbers, each_once
+from omnigraph.engine.cost import ledger
+from omnigraph.engine.execution.choosing import looks_up
 from omnigraph.engine.execution.evaluate import Scope, holds
 from omnigraph.engine.execution.frame import Frame
 from omnigraph.engine.execution.operators import counts
 from omnigraph.engine.execution.operators.expand import Looked, adjacency_of, stepper
-from omnigraph.engine.execution.run import Run, Traversal
-from omnigraph.engine.planning import cost
+from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.bindings import Binding
 from omnigraph.engine.snapshot.adjacency import Adjacency, distinct
@@ -42,7 +43,7 @@ def count_walks(step: st.CountWalks, frames: Iterator[Frame], run: Run, bindings
     for frame in frames:
         run.budget.check(_WHAT)
         sources = Scope(run, frame, bindings).nodes_of(step.source, step.walks[0].hop.source_type)
-        if totals is None and (frame.rows <= cost.MAX_LOOKUP_NODES or run.traversal is Traversal.BTREE):
+        if totals is None and (frame.rows <= ledger.FEW_WALKS or looks_up(run, step.walks[0].hop, frame.rows)):
             found = _of_few(step.walks, sources, run, bindings)
         else:
             if totals is None:
@@ -154,7 +155,7 @@ def _from(nodes: Numbers, walks: tuple[st.Walk, ...], run: Run, bindings: dict[s
     held = 0
     for place, walk in enumerate(walks):
         run.budget.check(_WHAT)
-        known = stepper(run, walk.hop, nodes, hops=1)
+        known = stepper(run, walk.hop, nodes)
         if not any(rest.conditions for rest in walks[place:]) and len(walks) - place <= 2:
             totals = _degrees(known, nodes, walks[place + 1 :], run)
             break
@@ -188,7 +189,7 @@ def _degrees(known: Adjacency | Looked, nodes: Numbers, last: tuple[st.Walk, ...
     parts = []
     for some in _batches(known, nodes, run):
         neighbours, lengths = known.neighbours_of(some)
-        parts.append(counts.in_turn(stepper(run, last[0].hop, neighbours, hops=1).degrees(neighbours), lengths))
+        parts.append(counts.in_turn(stepper(run, last[0].hop, neighbours).degrees(neighbours), lengths))
     return _joined(parts)
 
 

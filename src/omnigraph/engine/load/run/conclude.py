@@ -139,6 +139,8 @@ def publish(
         "load", request.actor, request.message, even_if_empty=True, checked=True, idempotency_key=request.idempotency_key
     )
     made = None if idle else commit(workspace, view, request.branch, changes, intent, set_rules)
+    if made is not None:
+        _keep_ends(changes, view)
     reading.report(reporter, Stage.DONE)
     return LoadResult(
         request.branch,
@@ -153,6 +155,14 @@ def publish(
         skipped=request.skipped,
         changed=made is not None,
     )
+
+
+def _keep_ends(changes: ChangeSet, view: View) -> None:
+    """The first question after a load numbers what it wrote: it need not read that from disk."""
+    for delta in changes:
+        wanted = ["id"] if delta.is_node else ["src", "dst"]
+        if delta.written is not None and set(wanted) <= set(delta.rows.column_names):
+            view.stored(delta.type).keep_written(delta.written, delta.rows.select(wanted))
 
 
 def _newest(store: GraphStore, branch: str) -> Commit:
