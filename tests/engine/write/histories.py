@@ -1,4 +1,4 @@
-"""Random histories of several processes, told to be serial or not.
+"""Random histories of several processes, or of threads of one, told to be serial or not.
 
 A history is a handful of operations for each of a few real processes, drawn from a seed over a domain so small that they get in each
 other's way: keyed inserts, unique values, edges to nodes that others delete, at most one edge of a kind. All processes do their n-th
@@ -21,9 +21,11 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -31,6 +33,7 @@ from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Protocol
 
 from tests import children
 from tests.storage.aging import MovedClock
@@ -122,11 +125,11 @@ _WEIGHTS = {
 }
 
 
-def drawn(seed: int) -> list[list[Operation]]:
+def drawn(seed: int, writers: int = PROCESSES) -> list[list[Operation]]:
     """The operations of each process."""
     rng = random.Random(seed)
     plans = []
-    for process in range(PROCESSES):
+    for process in range(writers):
         plan = []
         for number in range(ROUNDS):
             kind = rng.choices(list(_WEIGHTS), list(_WEIGHTS.values()))[0]
@@ -307,8 +310,44 @@ def _clean(connection: Connection) -> None:
         time.sleep(4 * (time.monotonic() - begun) + 0.01)
 
 
+class Workers(Protocol):
+    """Those who run a history."""
+
+    count: int
+
+    def run(self, place: str, branch: str, plans: Sequence[Sequence[Operation]]) -> list[list[Outcome]]:
+        """The outcomes of each."""
+
+
+class Threads:
+    """Threads that share one open graph: what they do at the same moment shares a swap, as far as it goes together."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._graphs: dict[str, og.Graph] = {}
+
+    def run(self, place: str, branch: str, plans: Sequence[Sequence[Operation]]) -> list[list[Outcome]]:
+        """The outcomes of each thread."""
+        if place not in self._graphs:
+            self._graphs = {place: og.open(place, durability="os")}
+            self._graphs[place]._reconciler.start = lambda *_: None  # type: ignore[method-assign]
+        graph, barrier = self._graphs[place], threading.Barrier(self.count)
+
+        def work(plan: Sequence[Operation]) -> list[Outcome]:
+            found = []
+            for operation in plan:
+                barrier.wait(60)
+                found.append(_outcome(graph, branch, operation))
+            return found
+
+        with ThreadPoolExecutor(self.count) as pool:
+            return list(pool.map(work, plans))
+
+
 class Crew:
     """A few processes that run one history after the other, and one that cleans up beside them."""
+
+    count = PROCESSES
 
     def __init__(self) -> None:
         self._barrier = children.CONTEXT.Barrier(PROCESSES)
@@ -367,7 +406,7 @@ class Tally:
 class Histories:
     """Runs histories on branches of one graph."""
 
-    def __init__(self, folder: Path, workers: Crew) -> None:
+    def __init__(self, folder: Path, workers: Workers) -> None:
         self.graph = og.init(folder / "graph", schema=SCHEMA, durability="os")
         self.graph.load([{"type": "Person", "data": {"name": name}} for name in _FIRST])
         self._workers = workers
@@ -377,7 +416,7 @@ class Histories:
         """One history. Raises `AssertionError` unless it could have happened one operation after the other."""
         branch = f"h{seed}"
         self.graph.branches.create(branch)
-        outcomes = self._workers.run(self.graph._store.place.uri, branch, drawn(seed))
+        outcomes = self._workers.run(self.graph._store.place.uri, branch, drawn(seed, self._workers.count))
         try:
             self._judge(branch, outcomes)
         except AssertionError as error:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.engine.write.histories import Histories, Model, Operation, Refused, Tally, crew, drawn
+from tests.engine.write.histories import Histories, Model, Operation, Refused, Tally, Threads, Workers, crew, drawn
 
 PER_GRAPH = 125
 """Histories, each on a branch of its own, that share a graph."""
@@ -16,21 +16,41 @@ PER_PART = 1_000 // PARTS
 
 
 def run(folder: Path, seeds: list[int]) -> Tally:
-    total = Tally()
     with crew() as workers:
-        for at in range(0, len(seeds), PER_GRAPH):
-            histories = Histories(folder / f"{at}", workers)
-            for seed in seeds[at : at + PER_GRAPH]:
-                histories.run(seed)
-            for name in vars(total):
-                setattr(total, name, getattr(total, name) + getattr(histories.tally, name))
-            assert histories.graph.verify().ok
+        return run_with(workers, folder, seeds)
+
+
+def run_with(workers: Workers, folder: Path, seeds: list[int]) -> Tally:
+    total = Tally()
+    for at in range(0, len(seeds), PER_GRAPH):
+        histories = Histories(folder / f"{at}", workers)
+        for seed in seeds[at : at + PER_GRAPH]:
+            histories.run(seed)
+        for name in vars(total):
+            setattr(total, name, getattr(total, name) + getattr(histories.tally, name))
+        assert histories.graph.verify().ok
     return total
 
 
 def test_a_few_random_histories_of_processes_keep_every_rule(tmp_path: Path) -> None:
     tally = run(tmp_path, list(range(12)))
     assert tally.commits > 0
+
+
+def test_a_few_random_histories_of_threads_keep_every_rule(tmp_path: Path) -> None:
+    """Groups of inserts, updates and deletes, some of which touch the same entities."""
+    tally = run_with(Threads(8), tmp_path, list(range(15)))
+    assert tally.commits > 0
+    assert tally.overtaken > 0
+
+
+@pytest.mark.slow
+def test_many_random_histories_of_threads_keep_every_rule(tmp_path: Path) -> None:
+    first = random.SystemRandom().randrange(10**9)
+    print(f"seeds {first} to {first + 119}")
+    tally = run_with(Threads(8), tmp_path, list(range(first, first + 120)))
+    print(tally)
+    assert tally.rebased > 120, "the threads hardly met"
 
 
 @pytest.mark.slow
