@@ -6,8 +6,8 @@ seconds. With turns the same work takes no longer, and one in a hundred takes th
 
 A turn is an advisory lock on the folder of the manifest, and before it there is a line: a lock on each of the folders in it. Who
 has a place waits for the one in front, takes it, and leaves its own to the next. So whoever is in the line is served in order,
-and only the last place is given to whoever asks first, of those who wait long the more likely. Locks leave nothing behind and die
-with their process.
+and the last place is given in the order of the system's own queue. Nobody asks again and again: with eight processes that took a
+quarter of what a commit takes. Locks leave nothing behind and die with their process.
 
     data          _transactions    _versions    the folder itself
     e, f ask      d                c            b publishes          a comes back: it asks for the last place, like e and f
@@ -25,7 +25,8 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Event, Lock, Thread
 from typing import Final
 
 from omnigraph.storage.files.dataset_folders import DATA, TRANSACTIONS, VERSIONS
@@ -38,8 +39,8 @@ except ImportError:  # a system without such locks
 STALLED: Final = 0.25
 """Seconds without a publication after which a turn is not waited for any longer; up to twice as many, or all would go at once."""
 
-_SELDOM, _OFTEN = 0.01, 0.0005
-"""Longest and shortest pause between two tries, in seconds: the longer a process waits, the more often it asks."""
+_SHORTEST: Final = 0.001
+"""Shortest pause between two looks at whether anything was published, in seconds."""
 
 _LINE: Final = (DATA, TRANSACTIONS, VERSIONS)
 """Folders of a manifest: the places in front of a turn, the last one first."""
@@ -52,13 +53,10 @@ class Turns:
         self._line = [] if folder is None or fcntl is None else [*(f"{folder}/{name}" for name in _LINE), folder]
         self._published = f"{folder}/{VERSIONS}"
         self._held: int | None = None
-        self._begun = 0.0
-        """When this turn was first asked for: one that lost a swap does not wait as one that has just come."""
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold a turn, or go on without it when there is none to be had."""
-        self._begun = time.monotonic()
         self.wait()
         try:
             yield
@@ -82,7 +80,7 @@ class Turns:
         """Take a place as soon as it is free, and leave the one before it."""
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            _lock(descriptor, self._published, self._begun)
+            _lock(descriptor, self._published)
         except BaseException:
             os.close(descriptor)
             raise
@@ -96,22 +94,52 @@ class Turns:
             self._held = None
 
 
-def _lock(descriptor: int, published: str, begun: float) -> None:
+def _lock(descriptor: int, published: str) -> None:
     """Return with the lock. Raises if whoever has it seems not to move."""
-    moved = time.monotonic()
-    newest = _changed(published)
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    moved, newest = time.monotonic(), _changed(published)
     patience = STALLED * random.uniform(1, 2)
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            now = time.monotonic()
+    asking = _Asking(descriptor)
+    while not asking.answered.wait(max(patience / 4, _SHORTEST)):
+        now = time.monotonic()
         if (latest := _changed(published)) != newest:
             newest, moved = latest, now
         elif now - moved > patience:
+            asking.give_up()
             raise TimeoutError
-        time.sleep(random.uniform(0.5, 1.0) * max(_OFTEN, _SELDOM / (1 + (now - begun) / _SELDOM)))
+    if asking.failed is not None:
+        raise asking.failed
+
+
+class _Asking(Thread):
+    """Waits for a lock in the system's own queue, on behalf of a thread that must not wait for ever."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(name="omnigraph-turn", daemon=True)
+        self._own = os.dup(descriptor)
+        self._deciding = Lock()
+        self._given_up = False
+        self.answered = Event()
+        self.failed: OSError | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            fcntl.flock(self._own, fcntl.LOCK_EX)
+        except OSError as error:
+            self.failed = error
+        with self._deciding:
+            if self._given_up and self.failed is None:
+                fcntl.flock(self._own, fcntl.LOCK_UN)  # nobody waits for it any longer
+            os.close(self._own)
+            self.answered.set()
+
+    def give_up(self) -> None:
+        """Let go of the lock as soon as it comes."""
+        with self._deciding:
+            self._given_up = True
 
 
 def _changed(folder: str) -> int:
