@@ -132,6 +132,17 @@ def test_they_are_pickled() -> None:
         assert pickle.loads(pickle.dumps(it)) == it
 
 
+def test_some_are_equal_to_themselves_alone() -> None:
+    @frozen(eq=False)
+    class Alone:
+        a: int
+
+    one = Alone(1)
+    assert (one == Alone(1), one == one, len({one, Alone(1)})) == (False, True, 2)
+    with pytest.raises(FrozenInstanceError):
+        one.a = 2  # type: ignore[misc]
+
+
 def test_a_value_for_the_constructor_alone_is_refused() -> None:
     with pytest.raises(TypeError, match="InitVar"):
 

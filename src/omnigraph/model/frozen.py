@@ -30,14 +30,17 @@ _BY_FACTORY = _ByFactory()
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(cls: type[Any] | None = None, *, slots: bool = True) -> Any:
-    """Declare a dataclass whose instances do not change. `slots=False`: for those that keep what they have computed."""
+def frozen(cls: type[Any] | None = None, *, slots: bool = True, eq: bool = True) -> Any:
+    """Declare a dataclass whose instances do not change.
+
+    `slots=False` is for those that keep what they have computed, `eq=False` for those that are equal to themselves alone.
+    """
     if cls is None:
-        return lambda cls: _made(cls, slots)
-    return _made(cls, slots)
+        return lambda cls: _made(cls, slots, eq)
+    return _made(cls, slots, eq)
 
 
-def _made(cls: type[T], slots: bool) -> type[T]:
+def _made(cls: type[T], slots: bool, eq: bool) -> type[T]:
     own = vars(cls)
     described = cls.__doc__
     made: Any = dataclass(init=False, repr=False, eq=False, slots=slots)(_with_words(cls))
@@ -48,9 +51,9 @@ def _made(cls: type[T], slots: bool) -> type[T]:
         made.__init__ = _constructor(made, its)
     if described is None:
         made.__doc__ = f"{cls.__name__}({', '.join(f.name for f in its if f.init)})"
-    if "__eq__" not in own:
+    if eq and "__eq__" not in own:
         made.__eq__ = _equality(_reader(tuple(f.name for f in its if f.compare)))
-    if own.get("__hash__") is None:  # none of its own; Python says None beside an equality of its own
+    if eq and own.get("__hash__") is None:  # none of its own; Python says None beside an equality of its own
         made.__hash__ = _hashing(_reader(tuple(f.name for f in its if (f.compare if f.hash is None else f.hash))))
     if "__repr__" not in own:
         made.__repr__ = _shown

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +26,7 @@ import pyarrow as pa
 
 from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Numbers
+from omnigraph.model.frozen import frozen
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[Any]]
 
@@ -48,7 +48,7 @@ _SMALLEST, _LARGEST = 1e-15, 1e18
 """Largest numbers of vectors between which 32 bits hold all squares well enough."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Quantized:
     """Vectors of a property, in row order."""
 

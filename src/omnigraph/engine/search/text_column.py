@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
 from typing import Final
@@ -80,13 +79,13 @@ class _Held:
     """Where in the fragment its rows stood; None: none was deleted."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class _Indexed:
     segment: Segment
     held: tuple[_Held, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class _Part:
     """A segment in a pin: the position of each of its rows."""
 

@@ -16,7 +16,7 @@ we do not know (another format, another field, another feature) is `Unfamiliar`:
 
 from __future__ import annotations
 
-import secrets
+import os
 import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ class Deleted:
 
     @cached_property
     def id(self) -> int:
-        return secrets.randbits(63)
+        return _random_pin()
 
     @property
     def file(self) -> str:
@@ -190,7 +190,7 @@ class Version:
         marked = any(piece.deletions is not None for piece in pieces.values())
         flag = _HAS_DELETIONS if marked else 0
         readers, writers = self.features
-        pin, features = DETACHED | secrets.randbits(63), (readers | flag, writers | flag)
+        pin, features = DETACHED | _random_pin(), (readers | flag, writers | flag)
         made = replace(self, pin=pin, pieces=pieces, features=features, last_fragment=last_fragment)
         for name in ("columns", "indexed"):
             if name in self.__dict__:  # what it follows from is the same
@@ -264,3 +264,8 @@ def _whole(value: int | bytes) -> int:
     if not isinstance(value, int):
         raise Unfamiliar("a number that is none")
     return value
+
+
+def _random_pin() -> int:
+    """63 bits that nobody else has."""
+    return int.from_bytes(os.urandom(8)) >> 1

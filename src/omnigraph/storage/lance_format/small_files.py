@@ -10,7 +10,6 @@ Only on a disk, and not for columns that are stored aside (blobs).
 from __future__ import annotations
 
 import os
-import secrets
 from threading import Lock
 from typing import Final
 
@@ -66,7 +65,7 @@ class SmallFiles:
 
 
 def _file(folder: str, layout: _Layout, rows: pa.Table) -> FragmentMetadata:
-    name = f"{secrets.token_hex(16)}.lance"
+    name = f"{os.urandom(16).hex()}.lance"
     path = f"{folder}/{DATA}/{name}"
     with LanceFileWriter(path, rows.schema, version=f"{layout.major}.{layout.minor}") as file:
         file.write_batch(rows)
