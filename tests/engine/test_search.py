@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ from tests.engine import reference_search as reference
 from tests.engine.graphs import add, delete, make_graph, upsert
 
 import omnigraph as og
-from omnigraph.engine.execution import neighbours
+from omnigraph.engine.execution import budget, neighbours
 from omnigraph.engine.schema import indexes as index_specs
 from omnigraph.engine.search import text_column
 from omnigraph.engine.search.text_column import TextColumn, TextPin
-from omnigraph.engine.snapshot import stored
+from omnigraph.engine.snapshot import quantized_vectors, stored
 from omnigraph.engine.upkeep.reconcile import optimize
-from omnigraph.errors import ParameterError, QueryError
+from omnigraph.errors import ParameterError, QueryError, ResourceLimit
 from omnigraph.storage.rewriting import indexes as storage_indexes
 from omnigraph.storage.tables.rows import read_fragments
 from omnigraph.storage.tables.search import full_text
@@ -330,6 +331,30 @@ def test_vectors_that_eight_bits_do_not_tell_apart_are_measured_exactly(
         found = asked(small, '$d: Doc { status: "a" }', "order { nearest($d.vec, $q) } limit 7", params={"q": query})
         assert found == best_by_distance(some, query, 7)
     assert not asked_index, "the index may miss some, and eight bits per number are in memory"
+
+
+@pytest.mark.parametrize("least", [0, 64 << 20], ids=["quantized", "floats"])
+def test_nobody_waits_for_vectors_longer_than_the_timeout(least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "LEAST_QUANTIZED", least)
+    monkeypatch.setattr(budget, "_LONG_ROWS", 1)
+    rows = docs(60)
+    graph = make_graph(tmp_path, SCHEMA, {"Doc": rows})
+    module, name = (quantized_vectors, "scan_fragments") if least == 0 else (stored, "read_fragments")
+    go_on, read = threading.Event(), getattr(module, name)
+
+    def slow(table: Any, chosen: Any, columns: Any) -> Any:
+        if "vec" in columns:
+            go_on.wait(30)
+        return read(table, chosen, columns)
+
+    monkeypatch.setattr(module, name, slow)
+    query = "query q() { match { $d: Doc } return { $d.slug } order { nearest($d.vec, [1.0, 1.0, 1.0, 1.0]) } limit 4 }"
+    try:
+        with pytest.raises(ResourceLimit, match="it was in reading vectors"):
+            graph.query(query, timeout=2)
+    finally:
+        go_on.set()
+    assert [row["d.slug"] for row in graph.query(query).rows] == best_by_distance(rows, [1.0] * 4, 4)
 
 
 def test_of_few_candidates_no_others_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

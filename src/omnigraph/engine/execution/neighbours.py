@@ -13,9 +13,9 @@ looking until it has enough of them: a condition never leaves too few.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -51,6 +51,10 @@ LEAST_PROBES: Final = 32
 REFINE: Final = 4
 
 _BATCH_ROWS = 1 << 14
+_BYTES_PER_ROW = 8
+"""Bytes of vectors that are read in the time it takes to read a row of anything else."""
+
+T = TypeVar("T")
 _KNOWN: WeakKeyDictionary[Column, Vectors] = WeakKeyDictionary()
 """Matrices of columns; they last as long as the columns are kept in memory."""
 _LOCK = Lock()
@@ -75,7 +79,8 @@ def nearest_nodes(
         if among is not None and len(among) <= FEW and not stored.has(name) and stored.prefers_fetching(name, len(among)):
             return _measured(nodes, name, query, among)
         rows = None if among is None else nodes.load().of(among)
-        near, distances = _vectors(stored.column(name)).near(query, wanted, rows)
+        column = _read(run, stored.has(name), lambda: stored.column(name), size)
+        near, distances = _vectors(column).near(query, wanted, rows)
         return nodes.all()[near], distances
     if among is not None and len(among) <= FEW:
         return _measured(nodes, name, query, among)
@@ -106,7 +111,12 @@ def _by_quantized(
         and not has_quantized(stored, name, memory)
     ):
         return _measured(nodes, name, query, among)
-    vectors = quantized_vectors(stored, name, memory, workspace.saved)
+    vectors = _read(
+        run,
+        has_quantized(stored, name, memory),
+        lambda: quantized_vectors(stored, name, memory, workspace.saved),
+        stored.rows * len(query) * 4,
+    )
     rows = near_quantized(vectors, query, wanted, None if among is None else nodes.load().of(among))
     if len(rows) > most:
         stored.derived[coarse] = True
@@ -117,6 +127,11 @@ def _by_quantized(
     distances = exact(near, query.astype(np.float32).astype(np.float64))
     known = ~np.isnan(distances)
     return nodes.all()[rows[known]], distances[known]
+
+
+def _read(run: Run, there: bool, read: Callable[[], T], size: int) -> T:
+    """Vectors that are in memory, or are read now, which is kept even if nobody can wait for it."""
+    return read() if there else run.budget.aside(read, size // _BYTES_PER_ROW, "reading vectors")
 
 
 def _vectors(column: Column) -> Vectors:
