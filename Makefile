@@ -50,15 +50,15 @@ $(BIN)/python:
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@$(SAY) "Installing OmniGraph with Spark (450 MB to unpack: some minutes the first time)"
-	@$(PIP) --editable '.[spark,server]'
+	@$(PIP) --editable '.[spark,server,client]'
 	@touch $@
 
 $(VENV)/bench.stamp: $(VENV)/dev.stamp
 	@$(SAY) "Installing the peers to measure against"
-	@$(PIP) --editable '.[spark,server,dev,bench]'
+	@$(PIP) --editable '.[spark,server,client,dev,bench]'
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp
 	@$(SAY) "Installing the test tools"
-	@$(PIP) --editable '.[spark,server,dev]'
+	@$(PIP) --editable '.[spark,server,client,dev]'
 	@touch $@

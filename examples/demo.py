@@ -1,16 +1,18 @@
 """`make demo`: the main job from end to end, on the memory of a made-up company (`company-memory`).
 
 A graph is made, bulk-loaded by Spark, asked in four ways, changed on two branches by two agents, reviewed, merged with one
-conflict, read as it was before, followed by its change feed, and drawn. Every step is a real command or call; the text around it
-says why you would want it.
+conflict, served over HTTP to a third agent, read as it was before, followed by its change feed, and drawn. Every step is a real
+command or call; the text around it says why you would want it.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -234,6 +236,31 @@ def work_on_branches(g: og.Graph, graph: Path) -> str:
     return before
 
 
+def serve(graph: Path) -> None:
+    """An agent that has no keys to the folder."""
+    step(
+        "Agents elsewhere",
+        "A server gives them the graph over HTTP. Each has a token, which says who it is; what it writes carries its name.",
+    )
+    command = [sys.executable, "-m", "omnigraph", "serve", str(graph), "--bind", "127.0.0.1:0", "--log-level", "error"]
+    tokens = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"agent/remote": "a-secret"})}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **tokens}) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip().removeprefix("OMNIGRAPH_LISTEN_ADDR=")
+        say(f"omnigraph serve memory.omni                       # listens at {address}")
+        with og.connect(f"http://{address}", graph="memory", token="a-secret") as remote:
+            remote.branches.create("agent/remote")
+            remember = (QUERIES / "remember.gq").read_text()
+            given = {"session": "demo-2", "agent": "harbor", "goal": "Look around from afar"}
+            say(
+                'g = og.connect(…, token="a-secret");  g.mutate(remember, {…}, branch="agent/remote")',
+                remote.mutate(remember, given, name="start_session", branch="agent/remote"),
+            )
+            asked = 'query q() { match { $s: Session { slug: "demo-2" } } return { $s.slug, $s.goal } }'
+            say('g.query(asked, branch="agent/remote")', remote.query(asked, branch="agent/remote"))
+        server.terminate()
+
+
 def look_back(g: og.Graph, graph: Path, before: str) -> None:
     """The past, the feed, and a picture."""
     step("Every commit stays readable", "The same question, today and before the merges.")
@@ -262,6 +289,7 @@ def main() -> None:
         g = load_everything(graph, folder)
         ask(g)
         before = work_on_branches(g, graph)
+        serve(graph)
         look_back(g, graph, before)
     console.rule(align="left")
     seconds = time.monotonic() - started
