@@ -152,7 +152,7 @@ def check_before_anything_runs(folder: Path) -> None:
         "A graph has a schema",
         "Who works on what, who decided what, what agents believe and why: the memory of a fleet of agents.",
     )
-    omnigraph("schema", "show", SCHEMA, "--picture")
+    omnigraph("schema", "show", SCHEMA, "--diagram")
     step(
         "Mistakes are shown where they are",
         "Queries are typed against the schema before they run; the nearest right name is named.",
