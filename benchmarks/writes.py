@@ -235,10 +235,10 @@ def _compared(arms: dict[int, Writer], words: str, times: float) -> list[Measure
     (least, few), (most, many) = arms.items()
     for kind in KINDS:
         taken: dict[int, list[float]] = {least: [], most: []}
-        for turn in range(80):
+        for turn in range(110):  # of a large type, what is asked for comes to memory after some thirty questions
             for key, writer in ((least, few), (most, many)):
                 milliseconds = writer.change(kind)
-                taken[key] += [milliseconds] if turn >= 10 else []
+                taken[key] += [milliseconds] if turn >= 40 else []
         small, large = (statistics.median(taken[key]) for key in (least, most))
         found.append(Measurement(f"{kind} {words.format(most)}", large, f"{kind} {words.format(least)}", small, small * times))
     return found

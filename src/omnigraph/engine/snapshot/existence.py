@@ -46,6 +46,9 @@ _PINS: Final = 32
 _NOTED: Final = 2_048
 """When so much has been noted down since all ids were in memory, they are brought up to date."""
 
+_READ_THROUGH: Final = 4
+"""How many times as long as through an index alone a lookup takes that reads through fragments which no index covers yet."""
+
 _NOTHING: Final = Named()
 
 K = TypeVar("K", "KnownIds", "KnownEnds")
@@ -196,7 +199,7 @@ class Existence:
             return True
         location = stored.location
         account = self._accounts.setdefault(location, Account())
-        account.charge(ledger.fetch_seconds(wanted))
+        account.charge(_READ_THROUGH * ledger.fetch_seconds(wanted))
         if not ledger.is_worth_having(account, stored.rows):
             return False
         del self._accounts[location]
