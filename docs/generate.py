@@ -26,6 +26,7 @@ from omnigraph.model.given import Kind
 from omnigraph.model.times import DAYS, date_text
 from omnigraph.surfaces.cli import settings
 from omnigraph.surfaces.cli.main import cli
+from omnigraph.surfaces.http.settings import ENVIRONMENT as SERVER
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"
@@ -227,7 +228,7 @@ def _limits() -> str:
 
 def _settings() -> str:
     keys: list[tuple[str, ...]] = [(f"`{key}`", what) for key, what in settings.KEYS.items()]
-    variables: list[tuple[str, ...]] = [(f"`{name}`", what) for name, what in settings.ENVIRONMENT.items()]
+    variables: list[tuple[str, ...]] = [(f"`{name}`", what) for name, what in {**settings.ENVIRONMENT, **SERVER}.items()]
     example = inspect.cleandoc(settings.__doc__ or "").split("\n\n")[2]
     lines = "\n".join(line[4:] if line.startswith("    ") else line for line in example.splitlines())
     parts = [

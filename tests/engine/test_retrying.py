@@ -169,6 +169,7 @@ ELSEWHERE = {
     errors.NotConfirmed: "tests/surfaces",
     errors.OutputFailed: "tests/surfaces/test_outputs.py",
     errors.Forbidden: "tests/service",
+    errors.TooBusy: "tests/service: what is under way ends",
     errors.MixedMutationError: "a rule about the text",
     errors.KeyValueError: "a rule about the value",
     errors.QueryError: "a rule about the data",

@@ -17,6 +17,7 @@ from omnigraph.errors import Forbidden, NotFound, ResourceLimit
 from omnigraph.language.source import Source
 from omnigraph.policy.port import Access, Action, Decision, PermitAll
 from omnigraph.service import Caller, GraphRef, Origin, Service
+from omnigraph.service.admission import PerActor
 from omnigraph.service.direct import DirectGraphs, OneGraph
 from omnigraph.service.operation import SMALL, Operation
 from omnigraph.service.operations.apply_schema import ApplySchema
@@ -263,3 +264,22 @@ def test_commits_of_a_branch_are_read_with_its_permission(ref: GraphRef) -> None
     for at in ("work", commit.id, "main"):
         service.run(ADA, Query(ref, ALL, at=at))
     assert [record.branch for record in service.audit.records] == ["work", "work", "main"]
+
+
+def test_writes_of_one_actor_are_bounded_and_reads_are_not() -> None:
+    room, ada, bob = PerActor(inflight=2, bytes_=600), Caller("ada", Origin.HTTP), Caller("bob", Origin.HTTP)
+    with room.admit(ada, CreateBranch(G, "x")), room.admit(ada, CreateBranch(G, "y")):
+        with (
+            pytest.raises(og.TooBusy, match="actor in-flight count cap 2 exceeded") as raised,
+            room.admit(ada, DeleteBranch(G, "x")),
+        ):
+            pass
+        assert raised.value.retryable
+        with room.admit(bob, DeleteBranch(G, "x")), room.admit(ada, ListBranches(G)):
+            pass
+    with room.admit(ada, DeleteBranch(G, "x")):
+        text = "actor byte budget exceeded: would use 756 bytes against cap 600"
+        with pytest.raises(og.TooBusy, match=text), room.admit(ada, Mutate(G, "x" * 500)):
+            pass
+    with room.admit(ada, Mutate(G, "x" * 500)):
+        pass

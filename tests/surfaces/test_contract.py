@@ -93,12 +93,16 @@ def people_schema(folder: Path) -> str:
         return g.schema()
 
 
+BECOMES = {"serve": "this process becomes the server: tests/surfaces/http"}
+"""Commands that are not called here, and why."""
+
+
 def words(name: str, filled: dict[str, str]) -> list[str]:
     return [filled[w[1:-1]] if w.startswith("{") and w[1:-1] in filled else w for w in CALLS[name]]
 
 
 def test_every_command_is_called_here() -> None:
-    assert set(CALLS) == set(LEAVES)
+    assert set(CALLS) | set(BECOMES) == set(LEAVES)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -186,6 +186,7 @@ def test_loads(ada: httpx.Client) -> None:
     assert (made["base_branch"], made["branch_created"]) == ("main", True)
     missing = ada.post("/load", json={"data": line, "branch": "routes/missing"})
     assert missing.status_code == 404
+    assert missing.json()["error"] == "branch 'routes/missing' not found; pass `from` to create it"
     wrong = ada.post("/load/ndjson", content="{}\n{", headers={"Content-Type": "application/x-ndjson"})
     assert wrong.status_code == 400
     assert wrong.json()["error"].startswith("line 1: ")

@@ -15,6 +15,24 @@ from omnigraph.policy.states import OpenAccess, ReadOnly, TokenHolders
 DEFAULT_BIND: Final = "127.0.0.1:8080"
 
 
+ENVIRONMENT: Final = {
+    "OMNIGRAPH_BIND": "server: where it listens, unless `--bind` says it",
+    "OMNIGRAPH_UNAUTHENTICATED": "server: on (anything but empty, `0`, `false`): it serves without tokens",
+    "OMNIGRAPH_SERVER_BEARER_TOKEN": "server: one token, of the actor `default`",
+    "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": 'server: a file of tokens, `{"actor": "token", …}`',
+    "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": "server: the same, inline",
+    "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET": "server: id of a secret that holds the tokens; then the only source",
+    "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "server: writes that one actor has under way at most (16)",
+    "OMNIGRAPH_PER_ACTOR_BYTES_MAX": "server: their bytes (4 GiB)",
+    "OMNIGRAPH_CORS_ORIGINS": "server: origins whose web pages may ask, separated by commas; `*` for all",
+    "OMNIGRAPH_API_VERSION": "server: version that `/healthz` reports",
+    "OMNIGRAPH_SOURCE_VERSION": "server: what it was built from, as `/healthz` reports it",
+    "OMNIGRAPH_LOG": "server: what is logged (`debug`, `info`, `warning`, `error`)",
+    "OMNIGRAPH_BEARER_TOKEN": "client: the token that is sent when `og.connect` is given none",
+}
+"""Variables that servers and clients read, and what they mean."""
+
+
 class Access(Enum):
     """What callers may do without a policy."""
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 from starlette.responses import Response
 
-from omnigraph.errors import UsageError, ValidationError
+from omnigraph.errors import NotFound, UsageError, ValidationError
 from omnigraph.service.operations.load import Load
 from omnigraph.surfaces.http.answers import answer
 from omnigraph.surfaces.http.bodies import WrongMediaType
@@ -71,9 +71,13 @@ def _load(
 
 @contextmanager
 def _complaints_by(unit: str) -> Iterator[None]:
-    """What is wrong with records is said by their place in the body."""
+    """What is wrong with records is said by their place in the body; of a branch that is not there, how it can be made."""
     try:
         yield
+    except NotFound as error:
+        if error.what != "branch":
+            raise
+        raise NotFound(f"branch '{error.name}' not found; pass `from` to create it", what="branch", hint=error.advice) from error
     except ValidationError as error:
         first = next(iter(error.violations), None)
         if first is None:
