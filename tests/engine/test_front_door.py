@@ -139,7 +139,7 @@ def test_streaming_gives_arrow_batches(graph: og.Graph) -> None:
         (lambda g: g.query(FRIENDS), og.ParameterError, "`n` not provided"),
         (lambda g: g.query(FRIENDS, {"n": 7}), og.ParameterError, "`n` must be String, not an integer"),
         (lambda g: g.query(FRIENDS, {"n": None}), og.ParameterError, "cannot be null"),
-        (lambda g: g.query(FRIENDS + EVERYTHING), og.UsageError, "multiple queries"),
+        (lambda g: g.query(FRIENDS + EVERYTHING), og.UsageError, "several queries"),
         (lambda g: g.query(FRIENDS, name="frends"), og.NotFound, "no query `frends`"),
         (lambda g: g.query(FRIENDS, {"n": "Ada"}, branch="nowhere"), og.NotFound, "no branch `nowhere`"),
         (lambda g: g.query(FRIENDS, {"n": "Ada"}, at="01J00000000000000000000000"), og.HistoryReclaimed, "01J0"),
