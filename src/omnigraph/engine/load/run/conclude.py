@@ -158,11 +158,17 @@ def publish(
 
 
 def _keep_ends(changes: ChangeSet, view: View) -> None:
-    """The first question after a load numbers what it wrote: it need not read that from disk."""
+    """The first question after a load numbers what it wrote: it need not read that from disk.
+
+    Rows that were checked elsewhere are not here: their ids are null, as no id of an entity is.
+    """
     for delta in changes:
         wanted = ["id"] if delta.is_node else ["src", "dst"]
-        if delta.written is not None and set(wanted) <= set(delta.rows.column_names):
-            view.stored(delta.type).keep_written(delta.written, delta.rows.select(wanted))
+        if delta.written is None or not set(wanted) <= set(delta.rows.column_names):
+            continue
+        rows = delta.rows.select(wanted)
+        if not any(column.null_count for column in rows.columns):
+            view.stored(delta.type).keep_written(delta.written, rows)
 
 
 def _newest(store: GraphStore, branch: str) -> Commit:
