@@ -26,6 +26,7 @@ from omnigraph.engine.load.run.progress import Progress, Stage
 from omnigraph.pipeline.load import load, on
 from omnigraph.pipeline.report import report
 from omnigraph.storage.commits.lineage import Commit, OpClass
+from omnigraph.storage.tables import small_changes
 from omnigraph.storage.tables.changes import Applied, Change, TableState, Upsert
 from omnigraph.storage.tables.table import Table
 
@@ -292,6 +293,7 @@ def test_a_large_merge_marks_what_it_replaces_by_tasks(
 ) -> None:
     """The same graph and the same commit as without; and when the table moves meanwhile, the ids are looked for again."""
     monkeypatch.setattr(chunked, "MARKED_ABOVE", 1)
+    monkeypatch.setattr(small_changes, "FEW", 0)  # as if the merge were a large one
     here, there = graph(tmp_path, EVERYTHING), graph(tmp_path, EVERYTHING)
     for g in (here, there):
         for start in (0, 40, 80):
