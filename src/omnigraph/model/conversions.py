@@ -21,6 +21,7 @@ import json
 import math
 import re
 import struct
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -309,7 +310,7 @@ def nearest(scalar: Scalar, value: int | float | Decimal) -> float:
 def _single(number: float, given: int | float | Decimal) -> float:
     """The F32 nearest to what was given, of which `number` is the nearest double. If that lies exactly between two F32, what was
     given may still be nearer to one of them: rounding twice would not see it."""
-    if is_halfway(number):
+    if type(given) is not float and is_halfway(number):
         exact = Decimal(given.text) if isinstance(given, Spelt) else given
         if exact != number:
             number = math.nextafter(number, math.inf if exact > number else -math.inf)
@@ -340,6 +341,12 @@ def _vector(type_: PropertyType, value: object) -> list[float]:
         raise Misfit(f"must be {type_}, not {named(value)}", always=not type_.nullable)
     if len(value) != type_.dimension:
         raise Misfit(f"is {type_} and expects {type_.dimension} dimensions, not {len(value)}", always=True)
+    if all(type(item) is float for item in value):  # as nearly always: all at once
+        form = f"<{len(value)}f"
+        with suppress(OverflowError):
+            singles = list(struct.unpack(form, struct.pack(form, *value)))
+            if all(map(math.isfinite, singles)):
+                return singles
     numbers = []
     for item in value:
         component = _plain(item)
