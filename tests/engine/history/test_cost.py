@@ -160,7 +160,7 @@ def test_requests_of_scattered_updates_do_not_follow_the_graph() -> None:
             put(graph, " ".join(f'update N set {{ b: -1 }} where name = "n{(n + 12) * step:06d}"' for n in range(10)))
             counts.append(running.count(lambda graph=graph: graph.merge("work")))  # type: ignore[misc]
     assert counts[1] <= 1.2 * counts[0]
-    assert counts[1] <= 35
+    assert counts[1] <= 45, "it opens the versions on both sides, which their writers did not have to"
 
 
 @pytest.mark.parametrize("commits", [1, 40])
