@@ -93,7 +93,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", ["Thing", "Pair", "Dated", "Counted", "AnalyticsResult"])
+@pytest.mark.parametrize("name", ["Thing", "Pair", "Dated", "Counted", "Measured"])
 @given(st.data())
 def test_ids_of_many_rows_are_those_of_single_ones(name: str, data: st.DataObject) -> None:
     type_ = CATALOG.nodes[name]

@@ -90,14 +90,14 @@ PROPERTIES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def records(draw: st.DrawFn) -> dict[str, Any]:
-    kind = draw(st.sampled_from(["Thing", "Thing", "Thing", "Plain", "Pair", "Dated", "AnalyticsResult", "Near", "near", "Owns"]))
+    kind = draw(st.sampled_from(["Thing", "Thing", "Thing", "Plain", "Pair", "Dated", "Measured", "Near", "near", "Owns"]))
     data: dict[str, Any]
     if kind == "Thing":
         chosen = draw(st.lists(st.sampled_from(sorted(PROPERTIES)), max_size=4, unique=True))
         data = {"name": draw(TEXT), **{name: draw(st.none() | PROPERTIES[name]) for name in chosen}}
     elif kind == "Pair":
         data = {"number": draw(st.integers(0, 9)), "tenant": draw(TEXT)}
-    elif kind in ("Dated", "AnalyticsResult"):
+    elif kind in ("Dated", "Measured"):
         data = {"day": draw(DAY)} if kind == "Dated" else {"size": draw(small_float())}
     else:
         data = {"note": draw(TEXT)} if kind == "Plain" else {}
