@@ -115,3 +115,10 @@ def test_few_are_left() -> None:
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(20_000, 256)).astype(np.float32)
     assert len(near_quantized(quantize(vectors, None), rng.normal(size=256).astype(np.float32), 10, None)) < 200
+
+
+def test_no_vectors_have_no_best() -> None:
+    nothing = quantize(np.zeros((0, 4), np.float32), None)
+    assert nothing.short_list(np.ones(4), 3).tolist() == []
+    some = quantize(np.ones((5, 4), np.float32), None)
+    assert some.short_list(np.ones(4), 3, np.array([], np.int64)).tolist() == []

@@ -184,6 +184,8 @@ def _taken_apart(query: Array, parts: int) -> tuple[Array, Matrix, float]:
 
 def _products(codes: Matrix, queries: Matrix) -> Matrix:
     """The product of each row with each query, exactly."""
+    if not len(codes):  # which simsimd refuses
+        return np.zeros((0, len(queries)), np.float64)
     from simsimd import cdist  # nobody else needs it
 
     found: Matrix = np.empty((len(codes), len(queries)))
