@@ -27,6 +27,7 @@ KINDS = [
     "table data lance",
     "table data blobs blob",
     "table _deletions arrow",
+    "table _deletions bin",
     "table _transactions txn",
     "table index page_data.lance",
     "table index page_lookup.lance",

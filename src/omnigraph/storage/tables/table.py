@@ -306,7 +306,6 @@ class Table:
     def same(self, dataset: LanceDataset) -> Table:
         """Another handle of this table: at this pin, or at one that was made of it just now."""
         other = Table(self.place, dataset, self.table, self.location, self.recent, self.sound, self._is_needed)
-        other._sound_parts = self._sound_parts
         return other
 
     def scan(
