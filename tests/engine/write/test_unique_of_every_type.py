@@ -10,7 +10,7 @@ import pytest
 from tests.engine.every_type import SCALARS
 
 import omnigraph as og
-from omnigraph.engine.execution.operators import pushdown
+from omnigraph.engine.cost import ledger
 
 KEYED = [name for name in SCALARS if name != "Bool"]
 
@@ -65,7 +65,7 @@ def test_a_second_holder_of_a_combination_is_found(tmp_path: Path, type_: str) -
 
 @pytest.mark.parametrize("type_", SCALARS)
 def test_an_index_is_asked_for_values_of_every_type(tmp_path: Path, type_: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pushdown, "LEAST_ROWS", 1)
+    monkeypatch.setattr(ledger, "FILTERED_ROWS", 1)
     values = [v for n, v in enumerate(SCALARS[type_]) if v not in SCALARS[type_][:n]]
     with og.init(tmp_path / "g", f"node A {{ k: String @key  u: {type_}? @index }}", durability="os") as g:
         g.load([*(node(f"k{n}", u=v) for n, v in enumerate(values)), *(node(f"n{n}") for n in range(200))])
