@@ -69,6 +69,10 @@ from omnigraph.model.versions import __version__
 
 if TYPE_CHECKING:
     from omnigraph.catalog.migration.steps import MigrationPlan as MigrationPlan
+    from omnigraph.client.graph import MergeReceipt as MergeReceipt
+    from omnigraph.client.graph import RemoteBaseline as RemoteBaseline
+    from omnigraph.client.graph import RemoteBranches as RemoteBranches
+    from omnigraph.client.graph import RemoteGraph as RemoteGraph
     from omnigraph.client.graph import connect as connect
     from omnigraph.embedding import Embedder as Embedder
     from omnigraph.embedding.paced import Pace as Pace
@@ -195,6 +199,10 @@ _ON_DEMAND = {
     "TypeStats": "omnigraph.engine.inspect",
     "VerifyReport": "omnigraph.storage.reclaiming.verify",
     "Violation": "omnigraph.engine.write.violations",
+    "MergeReceipt": "omnigraph.client.graph",
+    "RemoteBaseline": "omnigraph.client.graph",
+    "RemoteBranches": "omnigraph.client.graph",
+    "RemoteGraph": "omnigraph.client.graph",
     "connect": "omnigraph.client.graph",
     "init": "omnigraph.engine.opening",
     "open": "omnigraph.engine.opening",
@@ -268,6 +276,7 @@ __all__ = [
     "MemoryUse",
     "Merge",
     "MergeConflict",
+    "MergeReceipt",
     "MigrationPlan",
     "MixedMutationError",
     "Mode",
@@ -290,6 +299,9 @@ __all__ = [
     "Receipt",
     "ReclaimReport",
     "Ref",
+    "RemoteBaseline",
+    "RemoteBranches",
+    "RemoteGraph",
     "ResourceLimit",
     "Result",
     "SavedUse",

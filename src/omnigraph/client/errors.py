@@ -13,6 +13,7 @@ from omnigraph.engine.write.violations import Violation
 from omnigraph.hints import Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.wire.errors import ErrorOutput
+from omnigraph.wire.wording import HTTP
 
 _DECODER: Final = msgspec.json.Decoder(ErrorOutput)
 _BY_STATUS: Final[dict[int, type[e.GraphError]]] = {
@@ -87,7 +88,7 @@ def error_of(status: int, body: bytes, request_id: str | None) -> e.GraphError:
     condition = said.condition if isinstance(said.condition, str) else ""
     cls: Any = _leaves(e.GraphError).get(condition) or _BY_STATUS.get(status, e.StorageError)
     takes = signature(cls).parameters
-    hint = Hint(said.hint) if isinstance(said.hint, str) else Hint()
+    hint = _hint(cls, said.hint if isinstance(said.hint, str) else "")
     if "diagnostics" in takes:
         error: e.GraphError = cls(_diagnostics(said), hint=hint)
     else:
@@ -97,6 +98,12 @@ def error_of(status: int, body: bytes, request_id: str | None) -> e.GraphError:
     if request_id is not None:
         error.add_note(f"request {request_id}")
     return error
+
+
+def _hint(cls: type[e.GraphError], said: str) -> Hint:
+    """What the server advises; what it says of every such error in the words of HTTP, Python has words of its own for."""
+    usual = cls.default_hint if isinstance(cls.default_hint, Hint) else Hint(cls.default_hint)
+    return usual if said in ("", usual.worded(HTTP)) else Hint(said)
 
 
 def _diagnostics(said: ErrorOutput) -> tuple[Diagnostic, ...]:

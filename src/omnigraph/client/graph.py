@@ -5,11 +5,13 @@
 
 Results and errors are of the same classes as those of an open graph; in changes, dates and moments are text, as JSON has them.
 Who acts is who the token belongs to; so nothing takes an
-`actor`. What the server does not offer is not here: diffs, tags, statistics and maintenance are for whoever has the graph itself.
+`actor`. What the server does not offer is not here: previews and resolutions of merges, diffs, reverts, tags, statistics, plans
+and maintenance are for whoever has the graph itself.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import time
@@ -21,16 +23,16 @@ from urllib.parse import quote
 
 from omnigraph.client.transport import Transport
 from omnigraph.client.values import block_of, commit_of, load_of, page_of, receipt_of, result_of, snapshot_of
-from omnigraph.engine.execution.result import Result
+from omnigraph.engine.execution.result import Result, wire
 from omnigraph.engine.history.blocks import Block
 from omnigraph.engine.history.feed import ChangePage
 from omnigraph.engine.inspect import Blob, GraphSnapshot
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.write.receipt import Receipt
-from omnigraph.errors import UsageError
+from omnigraph.errors import NotFound, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.model.outputs import output_file
-from omnigraph.model.phrases import one_line, short_id
+from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.commits.lineage import Commit, CommitList
 from omnigraph.wire import outputs as o
 
@@ -78,6 +80,10 @@ class RemoteBranches:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+
+    def __repr__(self) -> str:
+        names = self.list()
+        return one_line(f"{counted(len(names), 'branch')}: {', '.join(names)}")
 
     def list(self) -> list[str]:
         """Names, sorted."""
@@ -277,9 +283,18 @@ def _id(state: str | Commit | None) -> str | None:
 
 def _plain(params: Mapping[str, object] | None) -> dict[str, object] | None:
     """Parameters as JSON has them."""
-    from omnigraph.engine.execution.result import wire
+    return None if params is None else {name: json.loads(json.dumps(wire(v), default=_json)) for name, v in params.items()}
 
-    return None if params is None else {name: wire(value) for name, value in params.items()}
+
+def _json(value: object) -> object:
+    """What JSON has no form for, as a record spells it."""
+    if isinstance(value, bytes):
+        return "base64:" + base64.b64encode(value).decode()
+    given = value.tolist() if hasattr(value, "tolist") else value
+    found = wire(given)
+    if found is value:
+        raise UsageError(f"JSON has no form for {type(value).__name__}", hint="Give texts, numbers, dates, lists or bytes.")
+    return found
 
 
 def _filters(kinds: Names, types: Names, ops: Names) -> dict[str, object]:
@@ -288,10 +303,17 @@ def _filters(kinds: Names, types: Names, ops: Names) -> dict[str, object]:
 
 def _lines(source: str | Path | list[dict[str, Any]]) -> bytes:
     if isinstance(source, str | Path):
-        return Path(source).read_bytes()
+        if Path(source).suffix.lower() not in (".jsonl", ".ndjson", ".json", ""):
+            raise UsageError(f"{source} is not a file of JSON lines", hint="A server takes JSON lines, or a list of records.")
+        try:
+            return Path(source).read_bytes()
+        except OSError as error:
+            raise NotFound(f"cannot read {source}: {error.strerror}", what="file", name=str(source)) from None
+    if not isinstance(source, list) or not all(isinstance(record, dict) for record in source):
+        raise UsageError("a server takes a file of JSON lines, or a list of records", hint="Frames are for an open graph.")
     sink = io.BytesIO()
     for record in source:
-        sink.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        sink.write(json.dumps(record, ensure_ascii=False, default=_json).encode() + b"\n")
     return sink.getvalue()
 
 

@@ -37,7 +37,9 @@ class Transport:
 
         self.url, self.graph = url.rstrip("/"), graph
         self._errors = httpx.TransportError
-        given = token if token is not None else os.environ.get(TOKEN)
+        given = (token if token is not None else os.environ.get(TOKEN, "")).strip()
+        if not given.isascii() or not given.isprintable():
+            raise UsageError("a token is printable ASCII", hint="Check where it was read from.")
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         base = f"{self.url}/graphs/{quote(graph, safe='')}"
         self._client = httpx.Client(base_url=base, headers=headers, timeout=timeout)
@@ -69,6 +71,7 @@ class Transport:
         again: bool = False,
     ) -> httpx.Response:
         """A request and its answer, or the error that it carries. `again`: it may be sent again."""
+        self._require_open()
         given = dict(headers or {})
         if body is not None:
             content, given["Content-Type"] = msgspec.json.encode(body), "application/json"
@@ -88,6 +91,7 @@ class Transport:
     @contextmanager
     def streamed(self, path: str, body: object) -> Iterator[httpx.Response]:
         """An answer that is read as it comes."""
+        self._require_open()
         given = {"Content-Type": "application/json"}
         try:
             with self._client.stream("POST", path, content=msgspec.json.encode(body), headers=given) as found:
@@ -97,8 +101,11 @@ class Transport:
         except self._errors as error:
             raise self._lost(error, True) from error
 
+    def _require_open(self) -> None:
+        if self._client.is_closed:
+            raise UsageError("the connection was closed", hint="Connect again.")
+
     def _lost(self, error: Exception, again: bool) -> StorageError:
         happened = "" if again else ": the change may have been made or not"
-        return StorageError(
-            f"{self} cannot be reached ({type(error).__name__}){happened}", hint="Check the address, then retry.", retryable=again
-        )
+        hint = "Check the address, then retry." if again else "Look whether it was made before you send it again."
+        return StorageError(f"{self} cannot be reached ({type(error).__name__}){happened}", hint=hint, retryable=again)

@@ -12,6 +12,7 @@ from omnigraph.engine.arrays.column import Vec
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.history.blocks import Block, Cause
 from omnigraph.engine.history.changes import Change, Image
+from omnigraph.engine.history.evolution import SchemaChange, TypeChange
 from omnigraph.engine.history.feed import ChangePage
 from omnigraph.engine.inspect import GraphSnapshot, TypeState
 from omnigraph.engine.load.read.collected import Mode
@@ -87,13 +88,34 @@ def snapshot_of(said: o.SnapshotOutput) -> GraphSnapshot:
 
 def page_of(said: o.ChangeFeedOutput) -> ChangePage:
     """A page of a feed."""
-    blocks = [Block(_cause(b.cause), [_change(c) for c in b.changes]) for b in said.blocks]
+    blocks = [Block(_cause(b.cause), [_change(c) for c in b.changes], schema=_schema(_given(b.schema))) for b in said.blocks]
     return ChangePage(blocks, _given(said.cursor), _given(said.caught_up), _given(said.next_page_token))
 
 
 def block_of(said: o.CommitChangesOutput) -> Block:
     """What a commit changed."""
-    return Block(_cause(said.cause), [_change(c) for c in said.changes], _given(said.next_page_token))
+    changes = [_change(c) for c in said.changes]
+    return Block(_cause(said.cause), changes, _given(said.next_page_token), _schema(_given(said.schema)))
+
+
+def _schema(said: dict[str, Any] | None) -> SchemaChange | None:
+    if said is None:
+        return None
+    return SchemaChange(
+        tuple(
+            TypeChange(
+                t["kind"],
+                t["type"]["id"],
+                t["op"],
+                t["type"]["name"],
+                t.get("renamed_from"),
+                tuple(t.get("added", ())),
+                tuple(t.get("dropped", ())),
+                t.get("renamed", {}),
+            )
+            for t in said.get("types", ())
+        )
+    )
 
 
 def _given(value: Any) -> Any:

@@ -35,6 +35,15 @@ class ReadOnly:
         return _denied(access, actor, "no policy is configured, so only reads are allowed")
 
 
+class ServedReadOnly:
+    """A server that only shows its graphs, whoever asks."""
+
+    def decide(self, actor: str | None, graph: str, access: Access) -> Decision:
+        if access.action in (Action.READ, Action.EXPORT, Action.GRAPH_LIST):
+            return Decision(True, "read-only", f"action '{access.action.value}' is allowed: nothing is changed by it")
+        return _denied(access, actor, "this server serves its graphs read-only")
+
+
 def _denied(access: Access, actor: str | None, why: str) -> Decision:
     on = f" on branch '{access.branch}'" if access.branch is not None else ""
     target = f" targeting branch '{access.target_branch}'" if access.target_branch is not None else ""

@@ -196,7 +196,7 @@ def _text(error: e.GraphError) -> str:
         case e.ResourceLimit(resource=str(resource)):
             return f"resource limit exceeded for {resource}: actual {error.actual}, limit {error.limit}"
         case e.CursorRejected():
-            return f"change cursor rejected: {error.message}"
+            return f"change cursor rejected: {error.message.removeprefix('change cursor rejected: ')}"
         case e.ChangeFeedGap():
             return f"change feed gap at commit '{error.first_unreadable_commit_id}'"
         case _:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.surfaces.http.conftest import TOKENS, Running, people, serving
@@ -124,3 +125,38 @@ def test_tokens_and_servers_that_are_wrong(server: Running) -> None:
     assert caught.value.retryable
     with pytest.raises(og.UsageError):
         og.connect("127.0.0.1:8080", graph="people")
+
+
+def test_changes_of_the_schema_come_along(both: tuple[og.Graph, RemoteGraph]) -> None:
+    here, there = both
+    since = there.changes().next
+    here.apply_schema(here.schema().replace("age: I32?", "age: I32?  colour: String?"))
+    [block] = there.changes(since).blocks
+    assert block.schema is not None
+    assert block.to_dict() == here.changes(since).blocks[0].to_dict()
+
+
+def test_what_a_server_cannot_take_is_said_before_it_is_sent(both: tuple[og.Graph, RemoteGraph], tmp_path: Path) -> None:
+    _, there = both
+    (tmp_path / "Person.csv").write_text("name\nx\n")
+    wrong: list[Any] = [tmp_path / "Person.csv", {"Person": []}, [1], [{"type": "Person", "data": {"name": object()}}]]
+    for source in wrong:
+        with pytest.raises(og.UsageError):
+            there.load(source)
+    with pytest.raises(og.NotFound):
+        there.load(tmp_path / "none.jsonl")
+    there.load([{"type": "Person", "data": {"name": "D", "day": date(2024, 1, 2), "photo": b"x"}}])
+    assert there.query(ALL).rows[-1]["p.day"] == date(2024, 1, 2)
+    assert repr(there.branches) == "1 branch: main"
+    there.close()
+    with pytest.raises(og.UsageError, match="closed"):
+        there.query(ALL)
+    with pytest.raises(og.UsageError, match="ASCII"):
+        og.connect("http://127.0.0.1:9", graph="g", token="é")
+
+
+def test_hints_are_in_the_words_of_python(both: tuple[og.Graph, RemoteGraph]) -> None:
+    _, there = both
+    with pytest.raises(og.TypeCheckError) as raised:
+        wrong_query(there)
+    assert "GET" not in raised.value.hint

@@ -189,3 +189,12 @@ def test_a_client_that_goes_cancels_its_read(tmp_path: Path) -> None:
             found = client.post("/query", json={"query": "query q() { match { $a: N { k: 7 } } return { $a.k } }"})
         assert found.status_code == 200
         assert time.monotonic() - begun < 5
+
+
+def test_a_server_that_only_shows(tmp_path: Path) -> None:
+    with serving(people(tmp_path), more=("--read-only",)) as running, running.client() as ada:
+        assert ada.post("/query", json={"query": NAMES}).status_code == 200
+        assert ada.post("/export", json={}).status_code == 200
+        found = ada.post("/mutate", json={"query": ADD, "params": {"n": "x"}})
+        assert (found.status_code, found.json()["code"]) == (403, "forbidden")
+        assert "read-only" in found.json()["error"]

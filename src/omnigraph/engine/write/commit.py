@@ -8,11 +8,12 @@ So two writers can never break a constraint together that neither breaks alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from omnigraph.engine.snapshot.committed import existing, places
-from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
 from omnigraph.engine.write.names import NAMED, cannot_collide, named
 from omnigraph.engine.write.recheck import recheck
@@ -78,7 +79,18 @@ def commit(
         carried=intent.carried,
         idempotency_key=intent.idempotency_key,
     )
-    return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules)).shown()
+    try:
+        return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules)).shown()
+    except ReadSetChanged as overtaken:
+        raise _by_name(overtaken, view) from overtaken.__cause__
+
+
+def _by_name(overtaken: ReadSetChanged, view: View) -> ReadSetChanged:
+    """The same of types, by their names: storage knows keys of tables."""
+    message = overtaken.message
+    for type_ in (*view.catalog.nodes.values(), *view.catalog.edges.values()):
+        message = re.sub(rf"\b(?:table )?{re.escape(table_key(type_))}\b", type_.name, message)
+    return ReadSetChanged(message, hint=overtaken.advice)
 
 
 def _change(delta: Delta, view: View) -> Change:

@@ -205,7 +205,11 @@ class Tables:
         """Rows in data files; those that are in none are put there, with the columns they were written for."""
         if written.unstored is None:
             return written
-        return self.writer(replace(table, pin=written.unstored.pin)).store(written.unstored.rows)
+        older = written.unstored.pin != table.pin
+        try:
+            return self.writer(replace(table, pin=written.unstored.pin)).store(written.unstored.rows)
+        except (NotFound, HistoryReclaimed) as gone:
+            raise StalledWrite(f"cleanup removed what a write is based on: {gone.message}") if older else gone from gone
 
     def apply(self, base: TableState, change: Change) -> Applied:
         """The table with a change on top of a pinned version. Nothing visible moves."""

@@ -49,6 +49,8 @@ Send = Callable[[Any], Awaitable[None]]
 
 _REQUEST_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
 _ROUTER: Final = Router(ROUTES)
+_TOKEN_HINT: Final = "Send `Authorization: Bearer <token>` with a token that the server knows."
+_ROUTE_HINT: Final = "`GET /docs` lists the routes. A `/` inside a name is written `%2F`."
 
 State = Literal["serving", "draining"]
 
@@ -108,13 +110,21 @@ class Application:
             return
         except WrongMethod as wrong:
             allow = {"Allow": ", ".join(wrong.allowed)}
-            response = refused(405, f"method {scope['method']} is not allowed here", allow, code="method_not_allowed")
+            response = refused(
+                405,
+                f"method {scope['method']} is not allowed here",
+                allow,
+                code="method_not_allowed",
+                condition="method_not_allowed",
+                hint=f"It takes {', '.join(wrong.allowed)}.",
+            )
         except Unauthorized as error:
-            response = refused(401, str(error), {"WWW-Authenticate": "Bearer"}, code="unauthorized")
+            challenge = {"WWW-Authenticate": "Bearer"}
+            response = refused(401, str(error), challenge, code="unauthorized", condition="unauthorized", hint=_TOKEN_HINT)
         except TooSlow as error:
             response = refused(408, str(error), {"Connection": "close"}, code="bad_request")
         except WrongMediaType as error:
-            response = refused(415, str(error), code="bad_request")
+            response = refused(415, str(error), code="bad_request", condition="unsupported_media_type")
         except GraphError as error:
             response = self._failed(error, request_id)
         except Exception as error:
@@ -134,7 +144,8 @@ class Application:
 
     async def _routed(self, match: Match | None, scope: Scope, receive: Receive, request_id: str) -> Response:
         if match is None:
-            return refused(404, "there is nothing here", code="not_found")
+            where = f"{scope['method']} {scope['path'][:200]}"
+            return refused(404, f"no such route: {where}", None, code="not_found", condition="not_found", hint=_ROUTE_HINT)
         actor = None
         if not match.route.open and self.tokens:
             actor = self.tokens.actor_of([value for name, value in scope["headers"] if name == b"authorization"])

@@ -82,10 +82,10 @@ def serve(read_only: bool, **given: Any) -> int:
     from omnigraph.surfaces.http.tokens import ONE, Tokens
 
     settings = _settings({**given, "read_only": read_only}, Access.HOLDERS)
-    if settings.access is Access.HOLDERS and not Tokens.from_environment(os.environ):
+    made = settings.access is Access.HOLDERS and not Tokens.from_environment(os.environ)
+    if made:
         os.environ[ONE] = new_token()
-        click.echo(f"token (shown once): {os.environ[ONE]}", err=True)
-    return run(settings)
+    return run(settings, lambda: click.echo(f"token (shown once): {os.environ[ONE]}", err=True) if made else None)
 
 
 def _settings(given: dict[str, Any], access: Access) -> ServerSettings:

@@ -79,7 +79,7 @@ def document(routes: Iterable[Route], version: str, *, secured: bool) -> dict[st
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_struct, secured=secured)
         if route.operation_id == "cluster_getBlob":
             head = _operation(route, by_struct, secured=secured)
-            paths[route.path]["head"] = {**head, "operationId": "cluster_headBlob", "summary": "What a Blob is like"}
+            paths[route.path]["head"] = {**head, "operationId": "cluster_headBlob", "summary": "Blob metadata"}
     all_components: dict[str, Any] = {"schemas": components}
     if secured:
         all_components["securitySchemes"] = {"bearer_token": {"type": "http", "scheme": "bearer"}}
@@ -101,6 +101,16 @@ def _operation(route: Route, structs: dict[Any, Any], *, secured: bool) -> dict[
         found["deprecated"] = True
     if secured and not route.open:
         found["security"] = [{"bearer_token": []}]
+    if route.path.endswith("/if-graph-commit"):
+        found["parameters"].append(
+            {
+                "name": "Omnigraph-If-Graph-Commit",
+                "in": "header",
+                "required": True,
+                "schema": {"type": "string"},
+                "description": "the commit that the branch must be at",
+            }
+        )
     content = _content_of_body(route, structs)
     if content is not None:
         found["requestBody"] = {"required": True, "content": content}
@@ -143,7 +153,8 @@ def _responses(route: Route, structs: dict[Any, Any]) -> dict[str, Any]:
         found["304"] = {"description": "Not changed"}
     else:
         lines = {"application/x-ndjson": {"schema": {"type": "string"}}}
-        found["200"] = {"description": "A line per entity", "content": lines}
+        last = ", and a last line that says where the feed goes on" if route.operation_id.endswith("Baseline") else ""
+        found["200"] = {"description": f"A line per entity{last}", "content": lines}
     error = {"application/json": {"schema": structs[ErrorOutput]}}
     for status, text in _ERRORS.items():
         found.setdefault(status, {"description": text, "content": error})

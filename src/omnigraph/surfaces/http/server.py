@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from threading import Event
@@ -31,6 +31,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from omnigraph.errors import GraphError, UsageError
+from omnigraph.policy.states import ServedReadOnly
 from omnigraph.surfaces.http.application import Application
 from omnigraph.surfaces.http.connections import BoundedConnection
 from omnigraph.surfaces.http.graphs import Registry, named_graphs
@@ -66,7 +67,7 @@ def application_of(settings: ServerSettings) -> Application:
         )
     return Application(
         graphs,
-        settings.access.authoriser(),
+        ServedReadOnly() if settings.read_only else settings.access.authoriser(),
         Tokens() if settings.access is Access.OPEN else tokens,
         Limits.from_environment(os.environ),
         api_version=settings.api_version,
@@ -74,16 +75,26 @@ def application_of(settings: ServerSettings) -> Application:
     )
 
 
-def run(settings: ServerSettings) -> int:
-    """Serve until told to stop. Gives the exit code."""
+def run(settings: ServerSettings, on_start: Callable[[], object] = lambda: None) -> int:
+    """Serve until told to stop. Gives the exit code. `on_start` is called when it listens, before it says where."""
     listening = listen(settings)
+    if settings.access is Access.OPEN and not _is_loopback(settings.address[0]):
+        _log_plainly(f"warning: {settings.bind} is open to the network, and no token is asked for")
     host, port = listening.getsockname()[:2]
     where = f"OMNIGRAPH_LISTEN_ADDR={f'[{host}]' if ':' in host else host}:{port}"
     if settings.workers > 1:
-        return _supervise(settings, listening, where)
+        return _supervise(settings, listening, lambda: (on_start(), print(where, flush=True)))
     set_up_logging(settings)
     application = application_of(settings)
-    return serve(application, settings, listening, on_start=lambda: print(where, flush=True))
+    return serve(application, settings, listening, on_start=lambda: (on_start(), print(where, flush=True)))
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def _log_plainly(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -203,7 +214,7 @@ class _JsonLines(logging.Formatter):
 # ── several workers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _supervise(settings: ServerSettings, listening: socket.socket, where: str) -> int:
+def _supervise(settings: ServerSettings, listening: socket.socket, on_start: Callable[[], object]) -> int:
     set_up_logging(settings)
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -216,7 +227,7 @@ def _supervise(settings: ServerSettings, listening: socket.socket, where: str) -
             workers += [_start_worker(settings, listening, environment) for _ in range(settings.workers)]
             if not all(_has_started(worker) for worker in workers):
                 return 1
-            print(where, flush=True)
+            on_start()
             while not stop.wait(_RESTART_SECONDS):
                 for at, worker in enumerate(workers):
                     if worker.poll() is not None:

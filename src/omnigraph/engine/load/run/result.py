@@ -67,7 +67,7 @@ class LoadResult:
         made = " (new)" if self.branch_created else ""
         head = f"Loaded {counted(self.rows, 'entity')} into {self.branch}{made} with {self.mode.value}"
         if not self.changed:
-            return one_line(f"{counted(self.rows, 'entity')} were in {self.branch} already: nothing was committed{kept_out}")
+            return one_line(f"Nothing to load: {counted(self.rows, 'entity')} already in {self.branch}{kept_out}")
         return one_line(f"{head}, commit {short_id(self.commit.id)}{kept_out}{': ' if named else ''}{named}")
 
     def _repr_html_(self) -> str:
