@@ -195,11 +195,9 @@ class Tables:
         return known
 
     def _alike(self, state: TableState, known: Table) -> bool:
-        try:
-            ours, theirs = (self.versions.read(state.location, pin).columns for pin in (state.pin, known.pin))
-        except (Unfamiliar, GraphError):  # opening it says what is wrong
-            return False
-        return ours == theirs
+        with suppress(Unfamiliar, GraphError):  # opening it says what is wrong
+            return len({self.versions.read(state.location, pin).columns for pin in (state.pin, known.pin)}) == 1
+        return False
 
     def stored(self, table: TableState, written: WrittenRows) -> WrittenRows:
         """Rows in data files; those that are in none are put there, with the columns they were written for."""
