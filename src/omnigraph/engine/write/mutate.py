@@ -292,7 +292,9 @@ class _Pending(Scope):
 
 def _same(before: object, after: object) -> bool:
     """Whether a value is the one that is there: then it is not written again. Zeros of different signs are two."""
-    return type(before) is type(after) and before == after and (before != 0 or str(before) == str(after))
+    if type(before) is not type(after) or before != after:
+        return False
+    return not isinstance(before, float | list) or repr(before) == repr(after)
 
 
 def _renamed(where: lg.Where, column: str) -> lg.Where:

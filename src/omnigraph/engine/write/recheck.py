@@ -24,7 +24,8 @@ from omnigraph.engine.write.rules import cardinality, endpoints, identity, uniqu
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.frozen import frozen
-from omnigraph.storage.tables.rows import read_fragments
+from omnigraph.storage.tables.rows import Fragment, deleted, read_fragments
+from omnigraph.storage.tables.table import Table
 
 
 def recheck(changes: ChangeSet, before: View, now: View) -> list[Violation]:
@@ -58,16 +59,28 @@ class _Since:
     """What happened to a table."""
 
     came: pa.Table
-    """Rows that were not there, by the columns rules compare."""
+    """Rows that were not there, by the columns rules compare; of a fragment that got rows back, all of them."""
     anything_went: bool
 
 
 def _since(delta: Delta, before: View, now: View) -> _Since:
     old, new = before.stored(delta.type), now.stored(delta.type)
-    known = {fragment.files for fragment in old.fragments}
-    chosen = [fragment for fragment in new.fragments if fragment.files not in known]
+    known = {fragment.files: fragment for fragment in old.fragments}
+
+    def may_have_come(fragment: Fragment) -> bool:
+        was = known.get(fragment.files)
+        return was is None or _regained(old.table, was, new.table, fragment)
+
+    chosen = [fragment for fragment in new.fragments if may_have_come(fragment)]
     came = read_fragments(new.table, chosen, _compared(delta))
     return _Since(came, new.rows != old.rows + came.num_rows)
+
+
+def _regained(before: Table, was: Fragment, now: Table, fragment: Fragment) -> bool:
+    """Whether rows are there again that were deleted: a revert and a fast-forward may publish what was there before."""
+    if was.deletions is None or was.holds_the_same_as(fragment):
+        return False
+    return len(np.setdiff1d(deleted(before, was), deleted(now, fragment), assume_unique=True)) > 0
 
 
 def _compared(delta: Delta) -> list[str]:

@@ -32,7 +32,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from threading import Lock
+from threading import Event, Lock
 from typing import Final
 
 import lance
@@ -53,6 +53,7 @@ from omnigraph.storage.commits.version_hint import hinted_version, lost_version,
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import LostRace, translated
+from omnigraph.storage.files.locks import cleared
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import damaged, encoded
 from omnigraph.storage.lance_format.column_descriptions import Sound
@@ -180,7 +181,10 @@ class Manifest:
         self._lock = Lock()
         """One thread looks; the others that wait for it then look at what it found."""
         self._swapping = Lock()
-        """Held from before a swap of this process until its outcome is known here."""
+        """Held from before a swap of this process until its outcome is known here…"""
+        self._settled = Event()
+        """…and this is set while there is none. Who waits holds nothing: an interrupt would leave it held for good."""
+        self._settled.set()
         self._dataset: LanceDataset | None = None
         self._state: ManifestState | None = None
         self._names: tuple[int, str, str] | None = None
@@ -209,11 +213,10 @@ class Manifest:
         with self._lock, translated(f"read the manifest {self.location}"):
             if not self.place.is_local and (known := self._unchanged()) is not None:
                 return known
-            if self._dataset is None or not self._swapping.locked():
+            if self._dataset is None or self._settled.is_set():
                 return self._look()
         # What is new is most likely a swap of this process, and whoever made it is about to say what it did.
-        if self._swapping.acquire(timeout=PATIENCE):
-            self._swapping.release()
+        self._settled.wait(PATIENCE)
         with self._lock, translated(f"read the manifest {self.location}"):
             return self._unchanged() or self._look()
 
@@ -462,7 +465,7 @@ class Manifest:
             new_fragments=fragments,
             fields_modified=[f.id() for f in dataset.lance_schema.fields()],
         )
-        with self._swapping:
+        with self._swapping, cleared(self._settled):
             begun = _running()
             with translated(f"publish to {self.location}"):
                 published = self.place.effects.run(

@@ -151,7 +151,8 @@ class Publisher:
         self._last_threads, self._last_seconds = frozenset[int](), 0.0
         """Which threads shared the last swap, and how long it took."""
         self._queue: list[_Waiting] = []
-        self._leading = False
+        self._leader: _Waiting | None = None
+        """Who publishes for those in the queue; None: nobody is there."""
         self._together: dict[tuple[str, ...], Together] = {}
         """What the batch that is under way appends, by table and commits: another attempt finds it in its files."""
 
@@ -161,66 +162,72 @@ class Publisher:
         begun = time.monotonic()
         waiting = _Waiting(plan, self._ids.next(), revalidate, plan.fence(self.manifest.place.fence))
         waiting.outcome.add_done_callback(lambda _: waiting.called.set())
-        with self._lock:
-            self._queue.append(waiting)
-            if len(self._queue) == self._awaited:
-                self._complete.notify()
-            lead = not self._leading
-            self._leading = True
-        if not lead:
-            self._wait(waiting)
-        if not waiting.outcome.done():
-            self._lead(waiting)
+        try:
+            self._await_outcome(waiting)
+        except BaseException:  # nobody will lead, or be published, in the name of a thread that has gone
+            self._give_up(waiting)
+            raise
         try:
             commit = waiting.outcome.result()
-        except (ReadSetChanged, PreconditionFailed):
+        except ReadSetChanged:  # whoever wrote on a condition decides anew, and need not come back
             self.reservations.lost(begun)
             raise
         self.reservations.won()
         return commit
 
-    def _wait(self, waiting: _Waiting) -> None:
-        try:
+    def _await_outcome(self, waiting: _Waiting) -> None:
+        with self._lock:
+            self._queue.append(waiting)
+            if len(self._queue) == self._awaited:
+                self._complete.notify()
+            if self._leader is None:
+                self._leader = waiting
+        if self._leader is not waiting:
             waiting.called.wait()
-        except BaseException:  # nobody will lead, or be published, in the name of a thread that has gone
-            with self._lock:
-                self._queue = [w for w in self._queue if w is not waiting]
-                called = waiting.called.is_set() and not waiting.outcome.done()
-            if called:
-                self._hand_over()
-            raise
+        if not waiting.outcome.done():
+            self._lead(waiting)
+
+    def _give_up(self, waiting: _Waiting) -> None:
+        """Go without an outcome. Who leads lets another one do it."""
+        with self._lock:
+            self._queue = [w for w in self._queue if w is not waiting]
+        if self._leader is waiting:
+            self._hand_over()
 
     def _hand_over(self) -> None:
         """Let the first in the queue lead. A leader that went on for others would never return while there are others."""
         with self._lock:
-            if self._queue:
-                self._queue[0].called.set()
-            else:
-                self._leading = False
+            self._awaited = 0
+            self._leader = self._queue[0] if self._queue else None
+            if self._leader is not None:
+                self._leader.called.set()
 
     def _lead(self, own: _Waiting) -> None:
         """Publish what is waiting, until one's own plan is done."""
         while not own.outcome.done():
-            with self._lock:
-                self._await_the_last()
-                batch, self._queue = _first_batch(self._queue)
-                self._last_threads = frozenset(w.thread for w in batch)
-            begun = time.monotonic()
+            batch: list[_Waiting] = []
             try:
+                with self._lock:
+                    self._await_the_last()
+                    batch, self._queue = _first_batch(self._queue)
+                    self._last_threads = frozenset(w.thread for w in batch)
+                begun = time.monotonic()
                 with self._turns.turn():
                     self._publish_batch(batch)
+                self._last_seconds = time.monotonic() - begun
             except Exception as error:
                 _fail(batch, error)
             except BaseException:  # this thread is to end: nobody may go on waiting for it
+                if not batch:
+                    raise
                 with self._lock:
                     behind, self._queue = self._queue, []
-                    self._leading = False
+                    self._leader = None
                 _fail(
                     batch, StorageError("interrupted while publishing: the commit may have landed", hint="Look before retrying.")
                 )
                 _fail(behind, StorageError("interrupted before publishing: nothing was written", hint="Retry."))
                 raise
-            self._last_seconds = time.monotonic() - begun
         self._hand_over()
 
     def _await_the_last(self) -> None:

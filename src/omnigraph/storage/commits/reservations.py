@@ -41,10 +41,10 @@ LOSSES: Final = 2
 """After so many in a row a branch is reserved."""
 
 SHORTEST: Final = 1.0
-LONGEST: Final = 30.0
+LONGEST: Final = 10.0
 """Seconds a reservation lasts."""
 
-ROW: Final = 10 * LONGEST
+ROW: Final = 30 * LONGEST
 """Seconds after which a loss no longer counts."""
 
 BEAT: Final = 0.4
@@ -93,13 +93,17 @@ class Reservations:
     # ── respecting those of others ───────────────────────────────────────────────────────────────────────────────────────────
 
     def wait_for_threads(self) -> None:
-        """Wait while another thread of this process has the branch to itself."""
+        """Wait while another thread of this process has the branch to itself. That time is not part of a try of this one."""
+        thread, begun = get_ident(), time.monotonic()
         with self._changed:
-            while (held := self._held) is not None and held.thread != get_ident():
+            while (held := self._held) is not None and held.thread != thread:
                 left = held.until - time.monotonic()
                 if left <= 0:
                     break
                 self._changed.wait(left)
+            loss = self._losses.get(thread)
+            if loss is not None:
+                self._losses[thread] = replace(loss, at=loss.at + time.monotonic() - begun)
 
     def respected(self, head: ManifestState, turns: Turns) -> ManifestState:
         """A head that nobody else has reserved, or has reserved for too long."""

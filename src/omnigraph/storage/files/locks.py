@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from omnigraph.errors import StorageError
 
@@ -26,3 +27,13 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def cleared(event: Event) -> Iterator[None]:
+    """An event is not set for as long as the block runs."""
+    try:
+        event.clear()
+        yield
+    finally:
+        event.set()
