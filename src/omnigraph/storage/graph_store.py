@@ -47,7 +47,6 @@ from omnigraph.storage.commits.name_rules import (
     is_possible,
     name_in,
     no_branch,
-    no_such_commit,
     no_such_state,
     reads_like_id,
     ref_path,
@@ -510,7 +509,7 @@ class GraphStore:
             return found.owner, found.commit
         if unread:
             raise unread[0]  # the commit may be there
-        raise no_such_commit(commit, find(refs, commit, self._manifest, carried=True).commit)
+        raise HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
 
     def _known_refs(self) -> tuple[list[Ref], list[DamagedRecord]]:
         """Branches as they are remembered, the main one first, and why others cannot be read."""

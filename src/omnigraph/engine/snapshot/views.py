@@ -10,7 +10,7 @@ from typing import Final
 
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.snapshot.view import View, Workspace
-from omnigraph.errors import UsageError
+from omnigraph.errors import HistoryReclaimed, UsageError
 from omnigraph.storage.commits.manifest import SchemaDocument
 from omnigraph.storage.commits.name_rules import reads_like_id
 from omnigraph.storage.graph_store import MAIN, Snapshot
@@ -43,7 +43,7 @@ class Views:
                 known = self._past.get(at)
             if known is not None and time.monotonic() - known[1] < _FRESH:
                 return known[0]
-            snapshot = self._store.snapshot_at(at)
+            snapshot = self._snapshot_at(at)
         else:
             snapshot = self._store.snapshot(MAIN if branch is None else branch)
         found = self._views.get(snapshot.layout)
@@ -59,6 +59,18 @@ class Views:
             while len(self._past) > _KEPT:
                 self._past.popitem(last=False)
         return found
+
+    def _snapshot_at(self, at: str) -> Snapshot:
+        try:
+            return self._store.snapshot_at(at)
+        except HistoryReclaimed:
+            if not reads_like_id(at):
+                raise
+            noted = self._store.commit(at)  # raises the same, unless a merge has noted it down
+            raise HistoryReclaimed(
+                f"commit {at} was made on branch `{noted.branch}`, which was deleted: the graph as it was then is not kept",
+                hint="Read the commit that merged it. To keep such a state readable, keep its branch or give it a tag.",
+            ) from None
 
     def catalog(self, snapshot: Snapshot) -> Catalog:
         """The schema of a snapshot."""

@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
-from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageError
+from omnigraph.errors import AlreadyExists, NotFound, UsageError
 from omnigraph.model.limits import MAX_NAME_BYTES
-from omnigraph.storage.commits.lineage import Commit
 
 REFS: Final = "__refs"
 TAGS: Final = "__tags"
@@ -101,16 +100,6 @@ def taken(name: str, by: str) -> AlreadyExists:
 def branch_exists(name: str) -> AlreadyExists:
     """What to say when there is such a branch."""
     return AlreadyExists(f"branch `{name}` exists already", what="branch", name=name, hint="Choose another name.")
-
-
-def no_such_commit(commit: str, noted: Commit | None) -> HistoryReclaimed:
-    """What to say of a commit that nothing leads to, or that a merge has `noted` down from a branch that is gone."""
-    if noted is None:
-        return HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
-    return HistoryReclaimed(
-        f"commit {commit} was made on branch `{noted.branch}`, which was deleted: the graph as it was then is not kept",
-        hint="Read the commit that merged it. States stay readable while the branch is there, or a tag names their commit.",
-    )
 
 
 def no_such_state(name: str, branches: Sequence[str]) -> NotFound:
