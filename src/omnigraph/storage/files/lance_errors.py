@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 from lance.commit import CommitConflictError
 
-from omnigraph.errors import GraphError, NotFound, StorageError
+from omnigraph.errors import GraphError, NotFound, StalledWrite, StorageError
 from omnigraph.hints import Action, Hint
 
 _MISSING = ("was not found", "not found:", "no such file", "does not exist")
@@ -51,6 +51,16 @@ def translated(doing: str) -> Iterator[None]:
         if type(error).__name__ != "PanicException":
             raise
         raise _damaged(doing, str(error)) from error
+
+
+@contextmanager
+def writing(doing: str) -> Iterator[None]:
+    """The same for files that are being written: what is gone before it is whole was taken for garbage by a cleanup."""
+    try:
+        with translated(doing):
+            yield
+    except NotFound as gone:
+        raise StalledWrite(f"cleanup removed files of a write while it was stalled: {gone.message}") from gone
 
 
 def _of_the_object_store(error: Exception) -> bool:

@@ -38,7 +38,7 @@ from omnigraph.storage.files.checksums import StoredFile, stored_files
 from omnigraph.storage.files.dataset_folders import DATA, INDICES
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.fork_guard import use
-from omnigraph.storage.files.lance_errors import translated
+from omnigraph.storage.files.lance_errors import translated, writing
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import deletion_file, version_file
@@ -307,8 +307,7 @@ class Table:
 
     def same(self, dataset: LanceDataset) -> Table:
         """Another handle of this table: at this pin, or at one that was made of it just now."""
-        other = Table(self.place, dataset, self.table, self.location, self.recent, self.sound, self._is_needed)
-        return other
+        return Table(self.place, dataset, self.table, self.location, self.recent, self.sound, self._is_needed)
 
     def scan(
         self,
@@ -398,7 +397,7 @@ class Table:
         if isinstance(data, pa.Table) and data.num_rows == 0:
             return NO_ROWS
         fence = self.place.fence
-        with translated(f"write rows to {self.location}"):
+        with writing(f"write rows to {self.location}"):
             if isinstance(data, pa.Table) and is_small(data) and not self.has_blobs:
                 fragments: tuple[FragmentMetadata, ...] = (
                     FILE_WRITER.written(self.dataset, self.place, self.location, data, call),
