@@ -253,8 +253,8 @@ def test_a_fragment_is_described_as_lance_describes_it(tables: Tables) -> None:
     theirs = tables.versions.read(base.location, tables.apply(base, Append(written)).state.pin)
     (applied,) = apply_each(tables, base, Together((written,), NO_ROWS), [()])
     ours = Version.read(applied.state.pin, tables.place.get(f"{base.location}/{version_file(applied.state.pin)}"))
-    assert {n: sorted(fields(p.body)) for n, p in ours.pieces.items()} == {
-        n: sorted(fields(p.body)) for n, p in theirs.pieces.items()
+    assert {n: sorted(fields(p.body)) for n, p in ours.entries.items()} == {
+        n: sorted(fields(p.body)) for n, p in theirs.entries.items()
     }
     assert (ours.features, ours.last_fragment, ours.indexed) == (theirs.features, theirs.last_fragment, theirs.indexed)
     assert ours.columns == theirs.columns

@@ -97,7 +97,7 @@ class Deleted:
 
 
 @frozen(slots=False)
-class Piece:
+class FragmentEntry:
     """A fragment as a version describes it."""
 
     body: bytes
@@ -143,10 +143,10 @@ class Piece:
         name = f"{DELETIONS}/{self.number}-{base}-{id_}.{suffix}"
         return name, _whole(said.get(_DELETIONS_COUNT, 0))
 
-    def marked(self, deleted: Deleted) -> Piece:
+    def marked(self, deleted: Deleted) -> FragmentEntry:
         """The same rows, of which others are marked."""
         kept = b"".join(said for field, said, _ in fields(self.body) if field != _DELETIONS)
-        return Piece(kept + deleted.message())
+        return FragmentEntry(kept + deleted.message())
 
 
 @frozen(slots=False)
@@ -157,7 +157,7 @@ class Version:
     sections: bytes
     rest: bytes
     """Fields that all versions of a kind share, as they stand there."""
-    pieces: Mapping[int, Piece]
+    entries: Mapping[int, FragmentEntry]
     """Fragments by number, in row order."""
     features: tuple[int, int]
     last_fragment: int
@@ -179,19 +179,19 @@ class Version:
             raise Unfamiliar(f"a version with fields {sorted(unknown)} and features {features}")
         if any(mark in said_ for field, said_, _ in said if field == _COLUMN for mark in _BLOBS):
             raise Unfamiliar("a version with blobs")
-        pieces = [Piece(body) for field, _, body in said if field == _FRAGMENT and isinstance(body, bytes)]
+        entries = [FragmentEntry(body) for field, _, body in said if field == _FRAGMENT and isinstance(body, bytes)]
         last = max((_whole(value) for field, _, value in said if field == _LAST_FRAGMENT), default=-1)
         rest = b"".join(text for field, text, _ in said if field not in _CHANGED)
-        numbered = {piece.number: piece for piece in pieces}
+        numbered = {entry.number: entry for entry in entries}
         return cls(pin, content[:start], rest, numbered, features, last, content[-_FOOTER.size :])
 
-    def changed(self, pieces: Mapping[int, Piece], last_fragment: int) -> Version:
+    def changed(self, entries: Mapping[int, FragmentEntry], last_fragment: int) -> Version:
         """A version with other fragments, under a number that nobody has."""
-        marked = any(piece.deletions is not None for piece in pieces.values())
+        marked = any(entry.deletions is not None for entry in entries.values())
         flag = _HAS_DELETIONS if marked else 0
         readers, writers = self.features
         pin, features = DETACHED | _random_pin(), (readers | flag, writers | flag)
-        made = replace(self, pin=pin, pieces=pieces, features=features, last_fragment=last_fragment)
+        made = replace(self, pin=pin, entries=entries, features=features, last_fragment=last_fragment)
         for name in ("columns", "indexed"):
             if name in self.__dict__:  # what it follows from is the same
                 made.__dict__[name] = self.__dict__[name]
@@ -202,7 +202,7 @@ class Version:
         now = time.time_ns()
         whole = b"".join(
             (
-                *(piece.field for piece in self.pieces.values()),
+                *(entry.field for entry in self.entries.values()),
                 number(_VERSION, self.pin),
                 data(_TIME, number(1, now // 1_000_000_000) + number(2, now % 1_000_000_000)),
                 number(_READERS, self.features[0]),
@@ -232,12 +232,12 @@ class Version:
         return found
 
 
-def described(fragment: FragmentMetadata, as_number: int) -> Piece:
+def described(fragment: FragmentMetadata, as_number: int) -> FragmentEntry:
     """A new fragment as a version describes it."""
     if fragment.deletion_file is not None or fragment.row_id_meta is not None or fragment.overlays:
         raise Unfamiliar("a fragment with more to say than its files")
     body = [number(_NUMBER, as_number), *(data(_FILE, _file(file)) for file in fragment.files)]
-    return Piece(b"".join((*body, number(_ROWS, fragment.physical_rows))))
+    return FragmentEntry(b"".join((*body, number(_ROWS, fragment.physical_rows))))
 
 
 def _file(file: DataFile) -> bytes:

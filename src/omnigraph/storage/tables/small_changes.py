@@ -36,7 +36,7 @@ from omnigraph.storage.files.checksums import StoredFile, checksum_of
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import one_of
-from omnigraph.storage.lance_format.made_versions import Deleted, Piece, Unfamiliar, Version, described
+from omnigraph.storage.lance_format.made_versions import Deleted, FragmentEntry, Unfamiliar, Version, described
 from omnigraph.storage.tables.changes import (
     NO_ROWS,
     Append,
@@ -132,9 +132,9 @@ class _Making:
     def __init__(self, tables: Tables, base: TableState, shared: WrittenRows) -> None:
         self._place, self._versions, self._base = tables.place, tables.versions, base
         self._version = self._versions.read(base.location, base.pin)
-        self._old = dict(self._version.pieces)
+        self._old = dict(self._version.entries)
         self._marks: dict[int, BitMap] = {}
-        self._new: dict[int, Piece] = {}
+        self._new: dict[int, FragmentEntry] = {}
         self._next = self._version.last_fragment + 1
         self._state = base
         self._shared, self._filled, self._whole = shared, 0, shared.rows
@@ -190,16 +190,16 @@ class _Making:
         )
 
     def _mark(self, fragment: int, offsets: BitMap, files: _Files) -> None:
-        piece = self._old[fragment]
+        entry = self._old[fragment]
         known = self._marks.get(fragment)
         if known is None:
-            deletions = self._version.pieces[fragment].deletions
+            deletions = self._version.entries[fragment].deletions
             known = BitMap() if deletions is None else self._versions.marks(self._base.location, *deletions)
         marks = self._marks[fragment] = known | offsets
-        if len(marks) == piece.rows:
+        if len(marks) == entry.rows:
             del self._old[fragment]
             return
-        self._old[fragment] = self._marked(piece, Deleted(fragment, self._base.pin, marks), files)
+        self._old[fragment] = self._marked(entry, Deleted(fragment, self._base.pin, marks), files)
 
     def _fill(self, rows: int, files: _Files) -> tuple[int, str, int]:
         """The next rows of the shared file are there: where they stand."""
@@ -207,14 +207,14 @@ class _Making:
         number, first = self._shared_piece.number, self._filled
         self._filled += rows
         later = BitMap(range(self._filled, self._whole))
-        piece = self._shared_piece
-        self._new[number] = self._marked(piece, Deleted(number, self._base.pin, later), files) if later else piece
+        entry = self._shared_piece
+        self._new[number] = self._marked(entry, Deleted(number, self._base.pin, later), files) if later else entry
         return number, self._shared.fragments[0].files[0].path, first
 
-    def _marked(self, piece: Piece, deleted: Deleted, files: _Files) -> Piece:
+    def _marked(self, entry: FragmentEntry, deleted: Deleted, files: _Files) -> FragmentEntry:
         files.contents[deleted.file] = deleted.content()
         self._versions.keep_marks(f"{self._base.location}/{deleted.file}", deleted.rows)
-        return piece.marked(deleted)
+        return entry.marked(deleted)
 
 
 class _Files:
@@ -243,7 +243,7 @@ def _covered(version: Version, indexes: tuple[IndexState, ...], lost: Iterable[i
     if not indexes or not lost:
         return indexes
     known = version.indexed
-    return tuple(replace(i, covered=len(known[i.name] & version.pieces.keys())) if i.name in known else i for i in indexes)
+    return tuple(replace(i, covered=len(known[i.name] & version.entries.keys())) if i.name in known else i for i in indexes)
 
 
 # ── where rows stand ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,10 +269,10 @@ def _known(tables: Tables, location: str, version: Version, places: Sequence[Row
     """Rows that stand where they stood when somebody looked, in some version: the same file, and no mark."""
     found: dict[str, int] = {}
     for place in places:
-        piece = version.pieces.get(place.fragment)
-        if piece is None or piece.files != place.files or place.offset >= piece.rows:
+        entry = version.entries.get(place.fragment)
+        if entry is None or entry.files != place.files or place.offset >= entry.rows:
             continue
-        if piece.deletions is None or place.offset not in tables.versions.marks(location, *piece.deletions):
+        if entry.deletions is None or place.offset not in tables.versions.marks(location, *entry.deletions):
             found[place.id] = place.fragment << 32 | place.offset
     return found
 
@@ -288,7 +288,7 @@ def rows_at(tables: Tables, table: Table, places: Sequence[RowPlace]) -> list[di
         return []
     found: list[dict[str, Any]] = []
     for number, offsets in _by_fragment(list(standing.values())).items():
-        deletions = version.pieces[number].deletions
+        deletions = version.entries[number].deletions
         marks = BitMap() if deletions is None else tables.versions.marks(table.location, *deletions)
         rows = take_from(table, number, [offset - marks.rank(offset) for offset in offsets])
         found += (row for row in rows.to_pylist() if row["id"] in standing)
