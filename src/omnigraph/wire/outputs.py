@@ -195,7 +195,7 @@ class GraphBatchLoadOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IngestOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The same, with the graph it went to."""
+    """The same, with the graph it went to; spelt out, since its member comes first and structs have one base."""
 
     uri: str
     branch: str

@@ -209,8 +209,8 @@ def _summary(rows: int, shown: int) -> str:
 
 
 def _cell(value: object) -> str:
-    text = "·" if value is None else value if isinstance(value, str) else _json(wire(value))
-    return one_line(text, _WIDEST)
+    said = "·" if value is None else wire(value)
+    return one_line(said if isinstance(said, str) else _json(said), _WIDEST)
 
 
 def _json(value: object) -> str:
