@@ -104,7 +104,7 @@ def load(port: int, requests: Sequence[Sequence[bytes]], seconds: float = SECOND
 @contextmanager
 def serving(graph: Path, *more: str, before: str = "") -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server process and its port."""
-    program = f"{before}\nfrom omnigraph.surfaces.http.command import start; start()"
+    program = f"{before}\nfrom omnigraph.surfaces.http.process.command import start; start()"
     environment = {**os.environ, "OMNIGRAPH_SERVER_BEARER_TOKEN": TOKEN, "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "64"}
     command = [sys.executable, "-c", program, "--bind", "127.0.0.1:0", "--log-level", "error", *more, f"people={graph}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

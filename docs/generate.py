@@ -26,7 +26,7 @@ from omnigraph.model.given import Kind
 from omnigraph.model.times import DAYS, date_text
 from omnigraph.surfaces.cli import settings
 from omnigraph.surfaces.cli.main import cli
-from omnigraph.surfaces.http.settings import ENVIRONMENT as SERVER
+from omnigraph.surfaces.http.process.settings import ENVIRONMENT as SERVER
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"

@@ -75,7 +75,7 @@ def test_tokens_are_read_again(tmp_path: Path) -> None:
     file.write_text(json.dumps({"ada": "old"}))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OMNIGRAPH_")}
     environment["OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"] = str(file)
-    program = "from omnigraph.surfaces.http.command import main; main()"
+    program = "from omnigraph.surfaces.http.process.command import main; main()"
     command = [sys.executable, "-c", program, "--bind", "127.0.0.1:0", str(people(tmp_path))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment) as process:
         assert process.stdout is not None

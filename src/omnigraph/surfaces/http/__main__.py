@@ -1,5 +1,5 @@
 """`python -m omnigraph.surfaces.http`: what `omnigraph serve` becomes."""
 
-from omnigraph.surfaces.http.command import start
+from omnigraph.surfaces.http.process.command import start
 
 start()

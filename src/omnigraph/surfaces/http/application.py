@@ -26,14 +26,14 @@ from omnigraph.service.admission import PerActor
 from omnigraph.service.audit import Sink
 from omnigraph.service.caller import Caller, Origin
 from omnigraph.service.service import Service
-from omnigraph.surfaces.http.answers import error_answer, refused
+from omnigraph.surfaces.http.answering.answers import error_answer, refused
+from omnigraph.surfaces.http.answering.compression import Packing, accepted
+from omnigraph.surfaces.http.answering.exports import ExportSlots
 from omnigraph.surfaces.http.bodies import ClientGone, TooSlow, WrongMediaType
 from omnigraph.surfaces.http.calls import Call, no_graph
-from omnigraph.surfaces.http.compression import Packing, accepted
-from omnigraph.surfaces.http.exports import ExportSlots
 from omnigraph.surfaces.http.graphs import Registry, is_graph_id
-from omnigraph.surfaces.http.limits import Limits
-from omnigraph.surfaces.http.metrics import Metrics
+from omnigraph.surfaces.http.process.limits import Limits
+from omnigraph.surfaces.http.process.metrics import Metrics
 from omnigraph.surfaces.http.quick import QuickReads
 from omnigraph.surfaces.http.routes import ROUTES
 from omnigraph.surfaces.http.routing import Match, Router, WrongMethod, decoded
@@ -180,7 +180,7 @@ class Application:
 
     def description(self) -> dict[str, Any]:
         """The OpenAPI document."""
-        from omnigraph.surfaces.http.openapi import document
+        from omnigraph.surfaces.http.describing.openapi import document
 
         return document(ROUTES, self.api_version, secured=bool(self.tokens))
 

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION, __version__
 from omnigraph.policy.port import Access, Action
-from omnigraph.surfaces.http.answers import answer
+from omnigraph.surfaces.http.answering.answers import answer
 from omnigraph.surfaces.http.calls import Call
 from omnigraph.wire.outputs import GraphEntry, GraphListResponse, HealthOutput, ReadyOutput
 
@@ -60,7 +60,7 @@ async def metrics(call: Call) -> Response:
 
 async def docs(call: Call) -> Response:
     """The description for people."""
-    from omnigraph.surfaces.http.documentation import page
+    from omnigraph.surfaces.http.describing.documentation import page
 
     return HTMLResponse(
         page(call.application.description()), headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

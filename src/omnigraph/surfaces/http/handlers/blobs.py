@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from omnigraph.errors import UsageError
 from omnigraph.service.operations.read_blob import ReadBlob
-from omnigraph.surfaces.http.answers import refused
+from omnigraph.surfaces.http.answering.answers import refused
 from omnigraph.surfaces.http.calls import Call
 from omnigraph.wire.errors import BlobRangeOutput
 

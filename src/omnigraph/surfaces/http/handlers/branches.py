@@ -9,9 +9,9 @@ from omnigraph.service.operations.create_branch import CreateBranch
 from omnigraph.service.operations.delete_branch import DeleteBranch
 from omnigraph.service.operations.list_branches import ListBranches
 from omnigraph.service.operations.merge import Merge
-from omnigraph.surfaces.http.answers import answer
+from omnigraph.surfaces.http.answering.answers import answer
+from omnigraph.surfaces.http.answering.outputs import merge_output
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.surfaces.http.outputs import merge_output
 from omnigraph.wire.outputs import BranchCreateOutput, BranchDeleteOutput, BranchListOutput
 from omnigraph.wire.requests import BranchCreateRequest, BranchMergeRequest
 

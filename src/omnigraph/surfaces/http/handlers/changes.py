@@ -16,9 +16,9 @@ from omnigraph.model.limits import MAX_PAGE_CHANGES
 from omnigraph.service.operations.baseline import Baseline
 from omnigraph.service.operations.commit_changes import CommitChanges
 from omnigraph.service.operations.poll_changes import PollChanges
-from omnigraph.surfaces.http.answers import NDJSON, answer
+from omnigraph.surfaces.http.answering.answers import NDJSON, answer
+from omnigraph.surfaces.http.answering.streams import Stream
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.surfaces.http.streams import Stream
 from omnigraph.wire.requests import ChangeBaselineRequest
 
 _MANY: Final = ("kind", "type", "op")

@@ -6,9 +6,9 @@ from starlette.responses import Response
 
 from omnigraph.errors import UsageError
 from omnigraph.service.operations.stream_export import StreamExport
-from omnigraph.surfaces.http.answers import NDJSON
+from omnigraph.surfaces.http.answering.answers import NDJSON
+from omnigraph.surfaces.http.answering.streams import Stream
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.surfaces.http.streams import Stream
 from omnigraph.wire.requests import ExportRequest
 
 

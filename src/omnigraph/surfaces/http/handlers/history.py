@@ -11,9 +11,9 @@ from omnigraph.service.operations.list_commits import ListCommits
 from omnigraph.service.operations.show_commit import ShowCommit
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.service.operations.snapshot import Snapshot
-from omnigraph.surfaces.http.answers import answer
+from omnigraph.surfaces.http.answering.answers import answer
+from omnigraph.surfaces.http.answering.outputs import commit_output
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.surfaces.http.outputs import commit_output
 from omnigraph.wire.outputs import CommitListOutput, SchemaApplyOutput, SchemaOutput
 from omnigraph.wire.requests import SchemaApplyRequest
 

@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from omnigraph.errors import NotFound, UsageError, ValidationError
 from omnigraph.service.operations.load import Load
-from omnigraph.surfaces.http.answers import answer
+from omnigraph.surfaces.http.answering.answers import answer
+from omnigraph.surfaces.http.answering.outputs import load_members
 from omnigraph.surfaces.http.bodies import WrongMediaType
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.surfaces.http.outputs import load_members
 from omnigraph.wire.outputs import GraphBatchLoadOutput, IngestOutput
 from omnigraph.wire.requests import IngestRequest, LoadMode
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from omnigraph.errors import UsageError
 from omnigraph.service.operations.query import Query
-from omnigraph.surfaces.http.answers import ARROW, arrow_answer, rows_answer
+from omnigraph.surfaces.http.answering.answers import ARROW, arrow_answer, rows_answer
 from omnigraph.surfaces.http.calls import Call
 from omnigraph.wire.requests import QueryRequest, ReadRequest
 

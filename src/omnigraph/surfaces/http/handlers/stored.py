@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from omnigraph.errors import Forbidden, NotFound
 from omnigraph.policy.port import Access, Action
-from omnigraph.surfaces.http.answers import answer
+from omnigraph.surfaces.http.answering.answers import answer
 from omnigraph.surfaces.http.bodies import decode
 from omnigraph.surfaces.http.calls import Call
 from omnigraph.surfaces.http.handlers.writing import condition, refuse_condition

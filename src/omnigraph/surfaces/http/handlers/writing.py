@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from omnigraph.errors import UsageError
 from omnigraph.service.operations.mutate import Mutate
-from omnigraph.surfaces.http.answers import answer
+from omnigraph.surfaces.http.answering.answers import answer
+from omnigraph.surfaces.http.answering.outputs import change_output
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.surfaces.http.outputs import change_output
 from omnigraph.wire.requests import ChangeRequest
 
 CONDITION: Final = b"omnigraph-if-graph-commit"

@@ -17,7 +17,7 @@ import click
 
 from omnigraph.errors import GraphError
 from omnigraph.model.versions import API_VERSION
-from omnigraph.surfaces.http.settings import DEFAULT_BIND, Access, ServerSettings, is_set
+from omnigraph.surfaces.http.process.settings import DEFAULT_BIND, Access, ServerSettings, is_set
 from omnigraph.surfaces.wording import COMMAND_LINE
 
 _OPTIONS: tuple[Callable[..., Any], ...] = (
@@ -60,7 +60,7 @@ def server(**given: Any) -> int:
     Tokens come from OMNIGRAPH_SERVER_BEARER_TOKEN, …_TOKENS_FILE or …_TOKENS_JSON. Whoever has one may read; everything else
     needs a policy.
     """
-    from omnigraph.surfaces.http.server import run
+    from omnigraph.surfaces.http.process.server import run
 
     return run(_settings(given, Access.READ))
 
@@ -78,7 +78,7 @@ def serve(read_only: bool, **given: Any) -> int:
     omnigraph serve people.omni
     omnigraph serve people=./people.omni s3://bucket/papers --workers 2
     """
-    from omnigraph.surfaces.http.server import new_token, run
+    from omnigraph.surfaces.http.process.server import new_token, run
     from omnigraph.surfaces.http.tokens import ONE, Tokens
 
     settings = _settings({**given, "read_only": read_only}, Access.HOLDERS)

@@ -33,11 +33,11 @@ from starlette.types import ASGIApp
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.policy.states import ServedReadOnly
 from omnigraph.surfaces.http.application import Application
-from omnigraph.surfaces.http.connections import BoundedConnection
 from omnigraph.surfaces.http.graphs import Registry, named_graphs
-from omnigraph.surfaces.http.limits import Limits
-from omnigraph.surfaces.http.metrics import FOLDER
-from omnigraph.surfaces.http.settings import Access, ServerSettings
+from omnigraph.surfaces.http.process.connections import BoundedConnection
+from omnigraph.surfaces.http.process.limits import Limits
+from omnigraph.surfaces.http.process.metrics import FOLDER
+from omnigraph.surfaces.http.process.settings import Access, ServerSettings
 from omnigraph.surfaces.http.tokens import Tokens
 
 _log = logging.getLogger("omnigraph.http")
@@ -47,7 +47,7 @@ _SWITCH_SECONDS: Final = 0.0005
 """How soon a thread gives way: a slow read may not hold up the event loop for longer."""
 
 _RESTART_SECONDS: Final = 0.5
-_WORKER: Final = "omnigraph.surfaces.http.worker"
+_WORKER: Final = "omnigraph.surfaces.http.process.worker"
 
 
 def new_token() -> str:

@@ -7,8 +7,8 @@ import socket
 import sys
 
 from omnigraph.errors import GraphError
-from omnigraph.surfaces.http.server import application_of, serve, set_up_logging
-from omnigraph.surfaces.http.settings import Access, ServerSettings
+from omnigraph.surfaces.http.process.server import application_of, serve, set_up_logging
+from omnigraph.surfaces.http.process.settings import Access, ServerSettings
 
 
 def main() -> int:

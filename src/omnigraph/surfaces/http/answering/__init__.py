@@ -1,0 +1,1 @@
+"""Answers as they are sent: encoded, packed, whole or while they are made."""

@@ -1,0 +1,1 @@
+"""The routes as an OpenAPI document, and as a page for people."""
