@@ -9,11 +9,14 @@ import time
 from pathlib import Path
 
 from benchmarks import (
+    embedding,
     first_question,
     history,
     language,
     load,
+    memory,
     mutations,
+    policy,
     queries,
     server,
     startup,
@@ -26,11 +29,14 @@ from benchmarks.measuring import Measurement, machine
 
 RESULTS = Path(__file__).parent / "results"
 SUITES = {
+    "embedding": embedding.measure,
     "first question": first_question.measure,
     "history": history.measure,
     "language": language.measure,
     "load": load.measure,
+    "memory": memory.measure,
     "mutations": mutations.measure,
+    "policy": policy.measure,
     "queries": queries.measure,
     "server": server.measure,
     "startup": startup.measure,

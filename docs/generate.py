@@ -10,13 +10,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
+from http_reference import http_page
+from mcp_reference import mcp_page
 from python_reference import python_page
 
 from omnigraph import errors
 from omnigraph.catalog.check.rules import SCHEMA_RULES, TYPING_RULES
 from omnigraph.catalog.migration.codes import CODES, Family
+from omnigraph.cluster.diagnostics import CODES as CLUSTER_CODES
 from omnigraph.errors import GraphError, exit_code
-from omnigraph.language.gq import expressions
+from omnigraph.language.gq import conditions, expressions
 from omnigraph.language.gq import grammar as gq_grammar
 from omnigraph.language.lint import LINT_CODES
 from omnigraph.language.pg import grammar as pg_grammar
@@ -26,6 +29,7 @@ from omnigraph.model.given import Kind
 from omnigraph.model.times import DAYS, date_text
 from omnigraph.surfaces.cli import settings
 from omnigraph.surfaces.cli.main import cli
+from omnigraph.surfaces.http.process.command import serve, server
 from omnigraph.surfaces.http.process.settings import ENVIRONMENT as SERVER
 
 DOCS = Path(__file__).parent
@@ -43,11 +47,14 @@ def pages() -> dict[str, str]:
     return {
         "../README.md": _readme(),
         "reference/README.md": _index(),
+        "reference/cluster-diagnostics.md": _cluster_diagnostics(),
         "reference/commands.md": _commands(),
         "reference/conversions.md": _conversions(),
         "reference/errors.md": _errors(),
         "reference/grammar.md": _grammar(),
+        "reference/http.md": _page("HTTP", http_page()),
         "reference/limits.md": _limits(),
+        "reference/mcp.md": _page("MCP tools", mcp_page()),
         "reference/lint.md": lint,
         "reference/migration.md": _migration(),
         "reference/python.md": _page("Python", python_page()),
@@ -59,18 +66,32 @@ def pages() -> dict[str, str]:
     }
 
 
+def _cluster_diagnostics() -> str:
+    parts = [
+        "Commands of `omnigraph cluster`, and servers of a cluster, report these: `ERROR|WARN <code> <path>: <message>`, with "
+        "`--json` as `{code, severity, path, message}`. An error makes a command exit with 1; what is marked as a warning not."
+    ]
+    for group in dict.fromkeys(code.group for code in CLUSTER_CODES.values()):
+        rows = [f"| `{name}` | {code.meaning} | {code.action} |" for name, code in CLUSTER_CODES.items() if code.group == group]
+        parts.append("\n".join([f"## {group}", "", "| code | meaning | what to do |", "|---|---|---|", *rows]))
+    return _page("Diagnostics of clusters", "\n\n".join(parts))
+
+
 def _index() -> str:
     entries = {
         "python.md": "every public class and function of the Python API",
         "commands.md": "every command with its options",
+        "http.md": "every route of a server, with an example",
         "grammar.md": "the grammars of both languages",
         "conversions.md": "which values each type takes, wherever they come from",
         "errors.md": "every error with its code and exit code",
+        "cluster-diagnostics.md": "every diagnostic of clusters: what it means, what to do",
         "typing-rules.md": "T1 and on",
         "problems.md": "problems in schemas and queries",
         "lint.md": "lint codes",
         "migration.md": "codes of schema changes",
         "limits.md": "every limit",
+        "mcp.md": "every tool, resource and prompt that agents are offered",
         "settings.md": "every setting and environment variable",
     }
     return _page("Reference", "\n".join(f"* [{what}]({page})" for page, what in entries.items()))
@@ -78,8 +99,9 @@ def _index() -> str:
 
 def _commands() -> str:
     parts = [f"```text\n{_help(cli, 'omnigraph')}\n```"]
-    for path, command in _walk(cli, "omnigraph"):
-        parts.append(f"## {path}\n\n```text\n{_help(command, path)}\n```")
+    programs = {"omnigraph serve": serve}  # commands that become a program of their own
+    for path, command in [*_walk(cli, "omnigraph"), ("omnigraph-server", server)]:
+        parts.append(f"## {path}\n\n```text\n{_help(programs.get(path, command), path)}\n```")
     return _page("Commands", "\n\n".join(parts))
 
 
@@ -166,7 +188,13 @@ Parquet and polars keep the types."""
 
 def _grammar() -> str:
     parts = ["Keywords are matched as prefixes, choices are ordered, and a choice once made is not reconsidered."]
-    for title, module in (("Schemas (`.pg`)", pg_grammar), ("Queries (`.gq`)", gq_grammar), ("Expressions (`.gq`)", expressions)):
+    languages = (
+        ("Schemas (`.pg`)", pg_grammar),
+        ("Queries (`.gq`)", gq_grammar),
+        ("Conditions (`.gq`)", conditions),
+        ("Expressions (`.gq`)", expressions),
+    )
+    for title, module in languages:
         rules = [line[4:] for line in inspect.cleandoc(module.__doc__ or "").splitlines() if line.startswith("    ") or not line]
         parts.append(f"## {title}\n\n```text\n{chr(10).join(rules).strip()}\n```")
     parts.append("## Words\n\n" + _rows(("word", "pattern"), [(n, f"`{p}`") for n, p in WORDS]))
@@ -200,9 +228,14 @@ def _errors() -> str:
     return _page("Errors", f"{lead}\n\n{_rows(('code', 'class', 'meaning', 'retry', 'exit code'), rows)}")
 
 
+def _below(cls: type[GraphError]) -> list[type[GraphError]]:
+    """Its children in the tree of `errors`: what a module has for itself is none of them."""
+    return [child for child in cls.__subclasses__() if getattr(errors, child.__name__, None) is child]
+
+
 def _leaves(cls: type[GraphError]) -> Iterator[type[GraphError]]:
-    for child in cls.__subclasses__():
-        if child.__subclasses__():
+    for child in _below(cls):
+        if _below(child):
             yield from _leaves(child)
         else:
             yield child

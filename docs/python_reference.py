@@ -13,7 +13,7 @@ import omnigraph
 from omnigraph import migration, spark
 from omnigraph.errors import GraphError
 
-_FIRST = ("init", "open", "view", "Graph", "Branches", "Tags", "Session", "Result", "Analytics")
+_FIRST = ("init", "open", "infer_schema", "view", "Graph", "Branches", "Tags", "Session", "Result", "Analytics")
 """What people begin with; the rest follows in the order of the alphabet."""
 
 
@@ -71,8 +71,8 @@ def _class(cls: type) -> Iterator[str]:
     rows = list(_fields(tree))
     if rows:
         yield from ("| field | type | |", "|---|---|---|", *rows, "")
-    for item in tree.body:
-        if isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
+    for item in itertools.chain.from_iterable(_bodies(cls)):
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and not item.name.startswith("_"):
             decorators = [ast.unparse(d) for d in item.decorator_list]
             if any(d.endswith("property") for d in decorators):
                 about = (ast.get_docstring(item) or "").split("\n")[0]
@@ -80,6 +80,24 @@ def _class(cls: type) -> Iterator[str]:
                 yield ""
             else:
                 yield from _function(item, f".{item.name}")
+    awaited = [f"`{name}`" for name in _awaited(tree)]
+    if awaited:
+        yield from (f"Awaited, with the parameters that they have elsewhere: {', '.join(awaited)}.", "")
+
+
+def _awaited(tree: ast.ClassDef) -> Iterator[str]:
+    """Methods that are those of another class, awaitable."""
+    for item in tree.body:
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call) and ast.unparse(item.value.func) == "_awaited":
+            yield ast.unparse(item.targets[0])
+
+
+def _bodies(cls: type) -> Iterator[list[ast.stmt]]:
+    """What a class holds, after what those hold that it is made of."""
+    for each in reversed(cls.__mro__):
+        tree = _parsed(each) if each.__module__.startswith("omnigraph") and not issubclass(each, tuple | list) else None
+        if isinstance(tree, ast.ClassDef):
+            yield tree.body
 
 
 def _fields(tree: ast.ClassDef) -> Iterator[str]:
@@ -96,7 +114,7 @@ def _annotation(node: ast.expr | None) -> str:
 
 
 def _function(tree: ast.stmt, name: str) -> Iterator[str]:
-    assert isinstance(tree, ast.FunctionDef)
+    assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
     arguments = tree.args
     if arguments.args and arguments.args[0].arg in ("self", "cls"):
         arguments.args = arguments.args[1:]

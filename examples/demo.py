@@ -225,8 +225,18 @@ def work_on_branches(g: og.Graph, graph: Path) -> str:
 
     step("Somebody reviews them", "What differs, entity by entity and property by property.")
     omnigraph("diff", "main", "agent/harbor", "--store", graph)
-    step("Merge the first", "Main has not moved since, so this only moves main forward.")
-    omnigraph("branch", "merge", "agent/harbor", "--store", graph, "--as", "reviewer")
+    step(
+        "The first asks for a review",
+        "Like a pull request: people comment on an entity or a property, approve one commit, and merge exactly that.",
+    )
+    about = ("--type", "Claim", "--id", "replica-lag-90s", "--property", "confidence")
+    omnigraph(
+        "review", "create", "agent/harbor", "--title", "The lag is real", "--store", graph, "--as", "agent/harbor", "--quiet"
+    )
+    omnigraph("review", "comment", "1", "Seen twice this week.", *about, "--store", graph, "--as", "reviewer", "--quiet")
+    omnigraph("review", "approve", "1", "--store", graph, "--as", "reviewer", "--quiet")
+    omnigraph("review", "show", "1", "--store", graph)
+    omnigraph("review", "merge", "1", "--store", graph, "--as", "reviewer", "--quiet")
     step(
         "The second disagrees",
         "Both agents changed the same properties of one claim: nothing is merged until somebody says which counts.",

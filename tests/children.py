@@ -14,7 +14,9 @@ from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 
 CONTEXT = get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.engine.write.histories", "tests.storage.writers", "tests.storage.crashing"])
+CONTEXT.set_forkserver_preload(
+    ["tests.engine.write.histories", "tests.storage.writers", "tests.storage.crashing", "omnigraph.engine.reviews.front"]
+)
 
 
 def started(work: Callable[..., None], *given: object) -> ForkServerProcess:

@@ -22,8 +22,8 @@ import pytest
 from hypothesis import settings
 
 LONGEST = (
-    "tests/pipeline/test_cluster.py",
     "tests/engine/write/test_histories.py",
+    "tests/pipeline/test_cluster.py",
     "tests/test_packaging.py",
     "tests/test_examples.py",
     "tests/engine/load/test_chunks.py",
@@ -32,7 +32,8 @@ LONGEST = (
     "tests/pipeline/test_java.py",
     "tests/pipeline/test_foreign.py",
 )
-"""What takes longest beside the session of Spark, in this order."""
+"""What takes longest beside the session of Spark, in this order. While the first of it runs, the other process leaves the archive
+that every Java of the others starts from (`tests.pipeline.cluster`)."""
 
 MEMORY = Path("/dev/shm")
 ROOM = 6 << 30

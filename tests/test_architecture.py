@@ -57,7 +57,9 @@ def test_layers_hold(copy_of_the_package: Path) -> None:
         ("storage/tables/table.py", "import omnigraph.storage.commits.manifest"),
         ("engine/snapshot/nodes.py", "import omnigraph.engine.execution.run"),
         ("engine/write/commit.py", "import omnigraph.engine.history.merge"),
-        ("engine/load/read/parse.py", "import omnigraph.engine.load.run.request"),
+        ("engine/load/read/json_lines/parse.py", "import omnigraph.engine.load.run.request"),
+        ("engine/load/read/rows/types.py", "import omnigraph.engine.load.read.inputs.sources"),
+        ("engine/load/read/delimited/reader.py", "import omnigraph.engine.load.read.columnar.frames"),
         ("surfaces/cli/commands/query.py", "import omnigraph.engine.graph"),
         ("surfaces/cli/commands/query.py", "def late():\n    from omnigraph.storage.graph_store import GraphStore"),
         ("visualization/drawings.py", "import omnigraph.pipeline.load"),
@@ -165,11 +167,15 @@ def _parts_of(folder: Path) -> set[str]:
     return rooms | {p.name for p in folder.glob("*.py") if p.name != "__init__.py"}
 
 
+OF_ERRORS = ("errors.py", "conflict_errors.py", "graph_error.py", "hints.py", "error_details.py")
+
+
 def test_agents_file_has_a_line_for_every_package_and_room() -> None:
-    packages = {p for p in _parts_of(PACKAGE) if not p.endswith(".py")} | {"errors.py", "hints.py", "error_details.py"}
+    packages = {p for p in _parts_of(PACKAGE) if not p.endswith(".py")} | set(OF_ERRORS)
     assert _named_in_agents("package under `src/omnigraph/`") == packages
     assert _named_in_agents("room of `storage`") == _parts_of(PACKAGE / "storage")
     assert _named_in_agents("room of `engine`") == _parts_of(PACKAGE / "engine")
+    assert _named_in_agents("room of `engine/load/read`") == _parts_of(PACKAGE / "engine" / "load" / "read")
 
 
 def test_agents_file_says_where_things_are_changed_and_they_are_there() -> None:

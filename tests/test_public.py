@@ -65,7 +65,8 @@ def given_by(cls: type) -> Iterator[tuple[str, type]]:
     for name, annotation in inspect.get_annotations(cls).items():
         if not name.startswith("_"):
             yield from ((f"{cls.__name__}.{name}", c) for c in classes_in(annotation, module))
-    for name, member in vars(cls).items():
+    ours = [base for base in cls.__mro__ if base.__module__.startswith("omnigraph")]
+    for name, member in (item for base in ours for item in vars(base).items()):
         if name.startswith("_"):
             continue
         function: Any = member.fget if isinstance(member, property) else getattr(member, "func", member)

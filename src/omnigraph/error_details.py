@@ -84,3 +84,10 @@ class Disagreement(Protocol):
     def theirs(self) -> Mapping[str, object] | None: ...
 
     def to_dict(self) -> dict[str, object]: ...
+
+
+def visible(text: str) -> str:
+    """A text with everything spelt out that a terminal would obey, or that turns a line around."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)

@@ -12,6 +12,7 @@
     ├── InputError                  the request is well-formed, its values are not
     │   ├── UsageError              usage                   arguments that are wrong or do not fit together
     │   ├── ScopeError              scope                   no graph is given, or in a way that does not work here
+    │   ├── PolicyError             policy_invalid          a policy that cannot be used; the message says where
     │   ├── NotConfirmed            not_confirmed           something that needs to be confirmed
     │   ├── WouldEmpty              would_empty             a load or schema would leave nothing of a type; `.types` says which
     │   ├── ParameterError          parameter               a query parameter is missing or has the wrong type
@@ -32,7 +33,13 @@
     │   ├── StalledWrite            stalled_write           it was stalled until cleanup removed its files
     │   ├── CleanupUnderWay         cleanup_under_way       a cleanup is deciding about the same commits or files
     │   ├── PreconditionFailed      precondition_failed     the branch is not at the expected commit
-    │   └── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
+    │   ├── KeyReused               idempotency_key_reused  a write of another content had this idempotency key
+    │   ├── MergeConflict           merge_conflict          `.conflicts` lists what both sides changed
+    │   └── ReviewError             a review is not in the state that was expected; `.review` says which
+    │       ├── ReviewOver          review_over             it is merged or closed already
+    │       ├── ReviewStale         review_stale            its source is not at the commit that was seen or approved
+    │       └── ApprovalMissing     approval_missing        it needs approvals, or changes were requested
+    ├── BrokenQueries               broken_queries          stored queries that do not fit; `.broken` says which and why
     ├── BlobUnavailable             blob_unavailable        an allowed URI cannot be read now
     ├── ResourceLimit               resource_limit          a stated limit would be exceeded
     ├── QueryCancelled              query_cancelled         the query was cancelled
@@ -60,55 +67,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from omnigraph.error_details import BrokenRule, Disagreement, Located
+from omnigraph.conflict_errors import ApprovalMissing as ApprovalMissing
+from omnigraph.conflict_errors import CleanupUnderWay as CleanupUnderWay
+from omnigraph.conflict_errors import ConflictError as ConflictError
+from omnigraph.conflict_errors import KeyConflict as KeyConflict
+from omnigraph.conflict_errors import KeyReused as KeyReused
+from omnigraph.conflict_errors import MergeConflict as MergeConflict
+from omnigraph.conflict_errors import PreconditionFailed as PreconditionFailed
+from omnigraph.conflict_errors import ReadSetChanged as ReadSetChanged
+from omnigraph.conflict_errors import ReviewError as ReviewError
+from omnigraph.conflict_errors import ReviewOver as ReviewOver
+from omnigraph.conflict_errors import ReviewStale as ReviewStale
+from omnigraph.conflict_errors import StalledWrite as StalledWrite
+from omnigraph.error_details import BrokenRule, Located, visible
+from omnigraph.graph_error import GraphError as GraphError
 from omnigraph.hints import Action, Advice, Hint, Option
-
-
-class GraphError(Exception):
-    """Base of every error raised by OmniGraph. `hint` says what to do next in Python's words, `advice` is the same as a value."""
-
-    code: ClassVar[str] = "graph_error"
-    retryable: bool = False
-    default_hint: ClassVar[Hint | str] = ""
-
-    def __init__(self, message: str, *, hint: Advice = None) -> None:
-        super().__init__(message)
-        self.message = message
-        advice = self.default_hint if hint is None else hint
-        self.advice = advice if isinstance(advice, Hint) else Hint(advice)
-        self.hint = str(self.advice)
-        if self.hint:
-            self.add_note(_visible(self.hint))  # a traceback shows it, too
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Errors travel between processes with everything they carry, whatever their constructors take."""
-        return _again, (type(self), self.args, dict(self.__dict__))
-
-    def __str__(self) -> str:
-        """The message as it may be shown on a terminal; `message` has it as it is."""
-        return _visible(self.message)
-
-    def to_dict(self) -> dict[str, object]:
-        """The error as JSON-ready data."""
-        data: dict[str, object] = {"error": self.message, "code": self.code, "retryable": self.retryable}
-        if self.hint:
-            data["hint"] = self.hint
-        return data
-
-
-def _visible(text: str) -> str:
-    """A text with everything spelt out that a terminal would obey, or that turns a line around."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
-
-
-def _again(cls: type[GraphError], args: tuple[object, ...], state: dict[str, object]) -> GraphError:
-    """An error as it was."""
-    error = cls.__new__(cls)
-    error.args = args
-    error.__dict__.update(state)
-    return error
 
 
 class LanguageError(GraphError):
@@ -123,7 +96,7 @@ class LanguageError(GraphError):
         super().__init__(first if more == 0 else f"{first} (and {more} more)", hint=hint)
 
     def __str__(self) -> str:
-        return _visible("\n\n".join(d.render() for d in self.diagnostics))
+        return visible("\n\n".join(d.render() for d in self.diagnostics))
 
     def to_dict(self) -> dict[str, object]:
         return {**super().to_dict(), "diagnostics": [d.to_dict() for d in self.diagnostics]}
@@ -195,6 +168,13 @@ class ScopeError(InputError):
 
     code = "scope"
     default_hint = "Give the path or s3:// address of a graph."
+
+
+class PolicyError(InputError):
+    """A policy, or a file of its tests, that cannot be used. The message says in which line, and what is wrong there."""
+
+    code = "policy_invalid"
+    default_hint = "Correct the file."
 
 
 class NotConfirmed(InputError):
@@ -310,6 +290,10 @@ class Forbidden(GraphError):
 
     code = "forbidden"
     default_hint = "Nothing was done. Ask whoever maintains the policy of this graph, or act as somebody who may do it."
+    by_review_hint: ClassVar[Hint] = Hint(
+        "Nothing was done. Write to a branch of your own, and open a review with ", Action("create_review"), "."
+    )
+    """For what a branch takes by a review alone."""
 
     def __init__(self, message: str, *, action: str = "", rule: str | None = None, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
@@ -324,85 +308,24 @@ class TooBusy(GraphError):
     default_hint = "Wait for what is under way, then retry."
 
 
-class ConflictError(GraphError):
-    """Somebody else got there first."""
+class BrokenQueries(GraphError):
+    """Stored queries cannot be read, or do not fit a schema. `broken` has the reason by query, or by file."""
 
-    code = "conflict"
+    code = "broken_queries"
+    default_hint = "Nothing was changed. Fix or remove these queries first."
 
-
-class KeyConflict(ConflictError):
-    """An entity with this id exists already."""
-
-    code = "key_conflict"
-    default_hint = Hint("To replace existing entities, use ", Option("mode", "merge"), ".")
-
-    def __init__(self, message: str, *, violations: Sequence[BrokenRule] = (), hint: Advice = None) -> None:
+    def __init__(self, message: str, *, broken: Mapping[str, str] | None = None, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
-        self.violations = tuple(violations)
-
-
-class ReadSetChanged(ConflictError):
-    """What the write relied on has changed since it was read."""
-
-    code = "read_set_changed"
-    retryable = True
-    default_hint = "Read again and retry."
-
-
-class StalledWrite(ConflictError):
-    """The write was stalled for so long that cleanup removed its files. Nothing was published."""
-
-    code = "stalled_write"
-    retryable = True
-    default_hint = "Write it again."
-
-
-class CleanupUnderWay(ConflictError):
-    """A cleanup is deciding about the same commits or files. Nothing was changed."""
-
-    code = "cleanup_under_way"
-    retryable = True
-    default_hint = "Retry in a moment. If a cleanup died, run it again: it takes back what it had announced."
-
-
-class PreconditionFailed(ConflictError):
-    """The branch is not at the expected commit."""
-
-    code = "precondition_failed"
-    default_hint = "Nothing was changed. Read the branch again, decide anew, and give the commit you read."
-
-    def __init__(
-        self, message: str, *, branch: str = "", expected: str | None = None, actual: str | None = None, hint: Advice = None
-    ) -> None:
-        super().__init__(message, hint=hint)
-        self.branch = branch
-        self.expected = expected
-        self.actual = actual
+        self.broken = dict(broken or {})
 
     @classmethod
-    def at(cls, branch: str, *, expected: str | None, actual: str) -> PreconditionFailed:
-        """What to say of a branch that is elsewhere."""
-        return cls(f"branch `{branch}` is at {actual}, not at {expected}", branch=branch, expected=expected, actual=actual)
+    def of(cls, what: str, broken: Mapping[str, str]) -> BrokenQueries:
+        """With the reasons in the message."""
+        lines = "".join(f"\n  {name}: {reason}" for name, reason in broken.items())
+        return cls(f"{what}:{lines}", broken=broken)
 
     def to_dict(self) -> dict[str, object]:
-        reported = {"expected": self.expected, "actual": self.actual}
-        return {**super().to_dict(), "precondition_failure": {k: v for k, v in reported.items() if v is not None}}
-
-
-class MergeConflict(ConflictError):
-    """Both sides changed the same thing. `conflicts` lists each case."""
-
-    code = "merge_conflict"
-    default_hint = Hint(
-        "Nothing was changed.", Hint(" List conflicts with ", Option("dry_run", True), ", resolve with ", Option("resolve"), ".")
-    )
-
-    def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: Advice = None) -> None:
-        super().__init__(message, hint=hint)
-        self.conflicts = tuple(conflicts)
-
-    def to_dict(self) -> dict[str, object]:
-        return {**super().to_dict(), "merge_conflicts": [c.to_dict() for c in self.conflicts]}
+        return {**super().to_dict(), "broken": self.broken}
 
 
 class BlobUnavailable(GraphError):
@@ -416,9 +339,7 @@ class BlobUnavailable(GraphError):
         self, message: str, *, uri: str = "", reason: str = "", violations: Sequence[BrokenRule] = (), hint: Advice = None
     ) -> None:
         super().__init__(message, hint=hint)
-        self.uri = uri
-        self.reason = reason
-        self.violations = tuple(violations)
+        self.uri, self.reason, self.violations = uri, reason, tuple(violations)
 
     def to_dict(self) -> dict[str, object]:
         data = {**super().to_dict(), "external_blob_source": {"uri": self.uri, "reason": self.reason}}
@@ -484,8 +405,7 @@ class SchemaBoundary(ChangesUnreadable):
 
     def __init__(self, message: str, *, commit: str | None = None, type_name: str | None = None, hint: Advice = None) -> None:
         super().__init__(message, hint=hint)
-        self.commit = commit
-        self.type_name = type_name
+        self.commit, self.type_name = commit, type_name
 
 
 class ChangeFeedGap(ChangesUnreadable):
@@ -498,8 +418,7 @@ class ChangeFeedGap(ChangesUnreadable):
         self, message: str, *, first_unreadable_commit_id: str = "", cursor: str | None = None, hint: Advice = None
     ) -> None:
         super().__init__(message, hint=hint)
-        self.first_unreadable_commit_id = first_unreadable_commit_id
-        self.cursor = cursor
+        self.first_unreadable_commit_id, self.cursor = first_unreadable_commit_id, cursor
 
 
 class UnsupportedFormat(GraphError):
@@ -585,11 +504,8 @@ class TaskFailed(GraphError):
         self.retryable = retryable
 
 
-EXIT_CODES: Mapping[str, int] = {
-    UsageError.code: 2,
-    PreconditionFailed.code: 4,
-}
-"""Process exit code per error code; every other error exits with `EXIT_FAILURE`."""
+EXIT_CODES: Mapping[str, int] = {PreconditionFailed.code: 4}
+"""Process exit code per error code; every other error exits with `EXIT_FAILURE`, and 2 is a command line that cannot be read."""
 
 EXIT_FAILURE = 1
 

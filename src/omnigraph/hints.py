@@ -153,6 +153,7 @@ PYTHON: Final = PythonWords(
     {
         "apply_schema": "g.apply_schema()",
         "baseline": "g.baseline()",
+        "create_review": "g.reviews.create()",
         "embed": "g.embed()",
         "help": "help()",
         "init": "omnigraph.init()",

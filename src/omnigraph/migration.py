@@ -8,6 +8,7 @@ for step in g.plan_schema("people.pg").steps:
 from __future__ import annotations
 
 from omnigraph.catalog.migration.codes import Family, MigrationCode, Severity, Status, Tier
+from omnigraph.catalog.migration.instructions import Computed
 from omnigraph.catalog.migration.steps import (
     AddConstraint,
     AddProperty,
@@ -18,13 +19,16 @@ from omnigraph.catalog.migration.steps import (
     ExtendEnum,
     MigrationPlan,
     Refusal,
+    RelaxProperty,
     RemoveConstraint,
+    RenameEnumValues,
     RenameProperty,
     RenameType,
     RequireProperty,
     TightenCardinality,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
+    WidenProperty,
 )
 from omnigraph.catalog.shape import Check, Index, Key, Note, Range, Unique
 from omnigraph.model.types import PropertyType, Scalar
@@ -34,6 +38,7 @@ __all__ = [
     "AddProperty",
     "AddType",
     "Check",
+    "Computed",
     "DropMode",
     "DropProperty",
     "DropType",
@@ -47,7 +52,9 @@ __all__ = [
     "PropertyType",
     "Range",
     "Refusal",
+    "RelaxProperty",
     "RemoveConstraint",
+    "RenameEnumValues",
     "RenameProperty",
     "RenameType",
     "RequireProperty",
@@ -59,4 +66,5 @@ __all__ = [
     "Unique",
     "UpdatePropertyMetadata",
     "UpdateTypeMetadata",
+    "WidenProperty",
 ]

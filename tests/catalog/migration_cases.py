@@ -1,5 +1,5 @@
 """Changes of schemas and the steps they come to. Numbers M1 to M18 are those of the language specification, section 3.5; the table is
-its section 3.2."""
+its section 3.2, with one difference in M4: numbers may become wider, and a required property optional."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ NUMBERED: Mapping[str, Row] = {
         'node Human @rename_from("Person") { name: String } edge Knows: Human -> Human',
         "rename node type 'Person' -> 'Human'",
     ),
-    "M4": case("node P { age: I32? }", "node P { age: I64? }", "no node:P.age [OG-MF-106, destructive]"),
+    "M4": case("node P { age: I32? }", "node P { age: I64? }", "widen property 'P.age' (I32 -> I64) on node 'P'"),
     "M5": case(
         "node P { status: enum(open, done) }",
         "node P { status: enum(done, open, blocked) }",
@@ -88,6 +88,7 @@ NUMBERED: Mapping[str, Row] = {
 
 MF103 = "[OG-MF-103, validated]"
 MF106 = "[OG-MF-106, destructive]"
+_RELAX = "no longer require property 'T.x' on node 'T'"
 
 TABLE: Mapping[str, Row] = {
     "add-interface": case("", "interface I {}", "add interface type 'I'"),
@@ -151,18 +152,46 @@ TABLE: Mapping[str, Row] = {
         "extend enum 'T.y' (+b) on node 'T'",
     ),
     "rename-and-retype": on_node(
-        "x: I32", 'y: I64 @rename_from("x")', "rename property 'T.x' -> 'T.y' on node 'T'", f"no node:T.y {MF106}"
+        "x: I32",
+        'y: I64 @rename_from("x")',
+        "rename property 'T.x' -> 'T.y' on node 'T'",
+        "widen property 'T.y' (I32 -> I64) on node 'T'",
+    ),
+    "rename-and-narrow": on_node(
+        "x: I64", 'y: I32 @rename_from("x")', "rename property 'T.x' -> 'T.y' on node 'T'", f"no node:T.y {MF106}"
     ),
     "reorder-enum": on_node("x: enum(a, b)", "x: enum(b, a)"),
     "narrow-enum": on_node("x: enum(a, b)", "x: enum(a)", f"no node:T.x {MF106}"),
     "replace-enum-value": on_node("x: enum(a, b)", "x: enum(a, c)", f"no node:T.x {MF106}"),
     "enum-to-string": on_node("x: enum(a, b)", "x: String", f"no node:T.x {MF106}"),
     "string-to-enum": on_node("x: String", "x: enum(a, b)", f"no node:T.x {MF106}"),
-    "widen-enum-and-make-nullable": on_node("x: enum(a)", "x: enum(a, b)?", f"no node:T.x {MF106}"),
+    "widen-enum-and-make-nullable": on_node("x: enum(a)", "x: enum(a, b)?", "extend enum 'T.x' (+b) on node 'T'", _RELAX),
+    "rename-enum-value": on_node(
+        "x: enum(a, b)", 'x: enum(a, c) @rename_value("b", to="c")', "rename enum values of 'T.x' (b -> c) on node 'T'"
+    ),
+    "rename-and-extend-enum": on_node(
+        "x: enum(a, b)",
+        'x: enum(a, c, d) @rename_value("b", to="c")',
+        "rename enum values of 'T.x' (b -> c) on node 'T'",
+        "extend enum 'T.x' (+d) on node 'T'",
+    ),
+    "renamed-enum-value-of-before": on_node("x: enum(a, c)", 'x: enum(a, c) @rename_value("b", to="c")'),
+    "merge-enum-values": on_node("x: enum(a, b)", 'x: enum(a) @rename_value("b", to="a")', f"no node:T.x {MF106}"),
+    "rename-enum-value-of-a-key": on_node(
+        "x: enum(a, b) @key", 'x: enum(a, c) @key @rename_value("b", to="c")', f"no node:T.x {MF106}"
+    ),
     "nullable-to-required": on_node("x: I32?", "x: I32", "require property 'T.x' on node 'T'"),
-    "widen-enum-and-require": on_node("x: enum(a)?", "x: enum(a, b)", f"no node:T.x {MF106}"),
-    "required-to-nullable": on_node("x: I32", "x: I32?", f"no node:T.x {MF106}"),
-    "wider-number": on_node("x: I32", "x: I64", f"no node:T.x {MF106}"),
+    "widen-enum-and-require": on_node(
+        "x: enum(a)?", "x: enum(a, b)", "extend enum 'T.x' (+b) on node 'T'", "require property 'T.x' on node 'T'"
+    ),
+    "required-to-nullable": on_node("x: I32", "x: I32?", _RELAX),
+    "wider-number": on_node("x: I32", "x: I64", "widen property 'T.x' (I32 -> I64) on node 'T'"),
+    "wider-elements": on_node("x: [F32]?", "x: [F64]?", "widen property 'T.x' ([F32] -> [F64]) on node 'T'"),
+    "wider-and-nullable": on_node("x: U32", "x: I64?", "widen property 'T.x' (U32 -> I64) on node 'T'", _RELAX),
+    "wider-key": on_node("x: I32 @key", "x: I64 @key", "widen property 'T.x' (I32 -> I64) on node 'T'"),
+    "narrower-number": on_node("x: I64", "x: I32", f"no node:T.x {MF106}"),
+    "integer-to-float": on_node("x: I32", "x: F64", f"no node:T.x {MF106}"),
+    "signed-to-unsigned": on_node("x: I32", "x: U64", f"no node:T.x {MF106}"),
     "vector-dimension": on_node("x: Vector(3)", "x: Vector(4)", f"no node:T.x {MF106}"),
     "scalar-to-list": on_node("x: I32", "x: [I32]", f"no node:T.x {MF106}"),
     "add-index-on-property": on_node("x: I32", "x: I32 @index", "add constraint @index(x) on node 'T'"),
@@ -185,6 +214,23 @@ TABLE: Mapping[str, Row] = {
     "add-check": on_node("x: String", 'x: String @check(x, "a")', "add constraint @check(x, \"a\") on node 'T'"),
     "remove-index-on-property": on_node("x: I32 @index", "x: I32", "no node:T.x"),
     "remove-index-in-body": on_node("x: I32 @index(x)", "x: I32", "no node:T"),
+    "add-edge-key": case("node A {} edge E: A -> A", "node A {} edge E: A -> A @key(src, dst)", "no edge:E"),
+    "remove-edge-key": case("node A {} edge E: A -> A @key(src, dst)", "node A {} edge E: A -> A", "no edge:E"),
+    "extend-edge-key": case(
+        "node A {} edge E: A -> A @key(src, dst) { x: I32 }",
+        "node A {} edge E: A -> A @key(src, dst, x) { x: I32 }",
+        "no edge:E",
+        "no edge:E",
+    ),
+    "edge-key-from-header-to-body": case(
+        "node A {} edge E: A -> A @key(src, dst)", "node A {} edge E: A -> A { @key(dst, src) }"
+    ),
+    "add-edge-with-key": case("node A {}", "node A {} edge E: A -> A @key(src, dst)", "add edge type 'E'"),
+    "rename-property-of-an-edge-key": case(
+        "node A {} edge E: A -> A @key(src, dst, x) { x: I32 }",
+        'node A {} edge E: A -> A @key(src, dst, y) { y: I32 @rename_from("x") }',
+        "rename property 'E.x' -> 'E.y' on edge 'E'",
+    ),
     "remove-key": on_node("x: I32 @key", "x: I32", "no node:T.x"),
     "remove-unique": on_node("x: I32 @unique(x)", "x: I32", "no node:T"),
     "remove-range": on_node("x: I32 @range(x, 0..1)", "x: I32", "no node:T"),

@@ -10,6 +10,7 @@ from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.planning.lowering import (
     AntiJoin,
     Expand,
+    FindPath,
     MatchNode,
     NodeScan,
     Operator,
@@ -55,6 +56,8 @@ def _told(operator: Operator) -> str:
             edge = f"{operator.edge_variable}:{operator.edge}" if operator.edge_variable else operator.edge
             filters = "".join(f" {m.property}" for m in operator.target_matches)
             return f"{operator.source} {edge}{bounds}{arrow} {operator.target}:{operator.target_type}{filters}"
+        case FindPath(source, target, variable):
+            return f"path {variable} {source} {target}"
         case SameEntity(left, right):
             return f"{left} == {right}"
         case MatchNode(variable, _, matches):

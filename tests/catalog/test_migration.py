@@ -167,7 +167,7 @@ class TestRefusals:
             refuse_unsupported(change("node A { y: I32? }", "node A { x: I32 y: I64? }"))
         assert caught.value.message == (
             "[OG-MF-103] A.x cannot be added as required I32, because existing entities would have no value; "
-            "add it as I32? and fill it in, or say what they are to have (backfill)"
+            "add it as I32? and fill it in, or say what they are to have (backfill, compute)"
         )
 
     def test_refusing_without_a_code(self) -> None:

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.reference_search import mock_embedding
 
-from omnigraph.embedding import DEFAULT_MODEL, Embedder, MockEmbedder, configured, embedded, mock_vector
-from omnigraph.errors import QueryError
+from omnigraph.embedding import DEFAULT_MODEL, Embedder, MockEmbedder, configured, mock_vector
+from omnigraph.embedding.query_texts import KEPT, QueryTexts
+from omnigraph.embedding.space import Space
+from omnigraph.errors import EmbeddingFailed, QueryError
 
 
 @given(st.text(max_size=40), st.integers(1, 80))
@@ -45,13 +47,20 @@ def test_the_mock_stands_in_for_the_model_that_is_set() -> None:
 
 def test_without_a_provider_the_error_names_the_keys() -> None:
     with pytest.raises(QueryError, match=r"Doc\.vec") as error:
-        embedded(None, ["x"], 2, field="Doc.vec", expected=None)
+        QueryTexts(None).vectors(["x"], 2, field="Doc.vec")
     assert "OPENAI_API_KEY" in error.value.hint
 
 
-def test_another_model_than_the_recorded_one_is_an_error_that_names_both() -> None:
-    with pytest.raises(QueryError, match=r"`acme/one`.*`mock`"):
-        embedded(MockEmbedder(), ["x"], 2, field="Doc.vec", expected="acme/one")
+@pytest.mark.parametrize("space", [Space("acme/one"), Space("acme/one", True), Space("mock", False)])
+def test_another_space_than_the_recorded_one_is_an_error_that_names_both(space: Space) -> None:
+    with pytest.raises(QueryError, match=rf"{space.model}`.*`mock` \(made up"):
+        QueryTexts(MockEmbedder()).vectors(["x"], 2, field="Doc.vec", spaces=[space])
+
+
+@pytest.mark.parametrize("space", [Space("mock"), Space("mock", True)])
+def test_the_recorded_space_is_searched(space: Space) -> None:
+    (found,) = QueryTexts(MockEmbedder()).vectors(["x"], 2, field="Doc.vec", spaces=[space])
+    assert found.tolist() == pytest.approx(mock_vector("x", 2))
 
 
 class Broken:
@@ -66,12 +75,33 @@ class Broken:
         return self._vectors
 
 
-@pytest.mark.parametrize("vectors", [(), ([1.0],), ([1.0, math.nan],), ([1.0, math.inf],), ([1.0, 2.0], [1.0, 2.0])])
+@pytest.mark.parametrize(
+    "vectors", [(), ([1.0],), ([1.0, math.nan],), ([1.0, math.inf],), ([1.0, 2.0], [1.0, 2.0]), ([0.0, 0.0],)]
+)
 def test_a_provider_that_gives_something_else_is_found_out(vectors: tuple[list[float], ...]) -> None:
-    with pytest.raises(QueryError, match="2 finite numbers"):
-        embedded(Broken(*vectors), ["x"], 2, field="Doc.vec", expected=None)
+    with pytest.raises(EmbeddingFailed, match="2 finite numbers"):
+        QueryTexts(Broken(*vectors)).vectors(["x"], 2, field="Doc.vec")
 
 
 def test_what_is_no_provider_is_refused() -> None:
     with pytest.raises(QueryError, match="str is not an embedding provider"):
-        embedded("mock", ["x"], 2, field="Doc.vec", expected=None)
+        QueryTexts("mock").vectors(["x"], 2, field="Doc.vec")
+
+
+def test_texts_are_asked_once_while_they_are_kept() -> None:
+    asked: list[str] = []
+
+    class Counting(MockEmbedder):
+        def embed(self, texts: Sequence[str], dimension: int) -> list[tuple[float, ...]]:
+            asked.extend(texts)
+            return super().embed(texts, dimension)
+
+    texts = QueryTexts(Counting())
+    for wanted in (["a", "b", "a"], ["b"], ["a", "c"]):
+        found = texts.vectors(wanted, 2, field="f")
+        assert [v.tolist() for v in found] == [pytest.approx(mock_vector(t, 2)) for t in wanted]
+    assert asked == ["a", "b", "c"]
+    texts.vectors(["a"], 3, field="f")
+    texts.vectors([f"{n}" for n in range(KEPT)], 2, field="f")
+    texts.vectors(["a"], 2, field="f")
+    assert asked.count("a") == 3

@@ -34,10 +34,17 @@ class Var:
     types: tuple[str, ...]
     props: tuple[Prop, ...]
     is_edge: bool = False
+    is_path: bool = False
+    """A shortest path: it has properties, and is nothing by itself."""
 
     def __str__(self) -> str:
         return f"${self.name}"
 
+
+PATH = (
+    Prop("length", PropertyType(Scalar.I64), (1, 2, 3)),
+    Prop("nodes", PropertyType(Scalar.STRING, is_list=True), ()),
+)
 
 Scope = dict[str, Var]
 Pick = Callable[[Prop], bool]
@@ -65,6 +72,11 @@ def is_list(prop: Prop) -> bool:
 
 def is_orderable(prop: Prop) -> bool:
     return prop.orderable
+
+
+def entities(scope: Scope) -> list[Var]:
+    """Variables that stand for nodes or edges."""
+    return [var for var in scope.values() if not var.is_path]
 
 
 class Writer:
@@ -210,6 +222,11 @@ class Writer:
 
     def traversal(self, scope: Scope, edge: Edge, source: Var, target: Var) -> str:
         spelling = f"<{edge.spelling}>" if edge.source == edge.target and self.odds(0.3) else edge.spelling
+        named = "_" not in (source.name, target.name)
+        if named and edge.source == edge.target and self.odds(0.12):
+            name = self.name({**scope, source.name: source, target.name: target})
+            scope[name] = Var(name, "path", (), PATH, is_edge=True, is_path=True)
+            return f"{source} ${name}:shortest {spelling}{self.rng.choice(BOUNDS)} {target}"
         if self.odds(0.3):
             name = self.name({**scope, source.name: source, target.name: target}) if self.odds(0.85) else "_"
             if name != "_":
@@ -229,6 +246,8 @@ class Writer:
             word = self.rng.choice((" and ", " or ", " or "))
             parts = [self.condition(scope, depth + 1) for _ in range(self.rng.choice((2, 2, 3)))]
             return f"({word.join(parts)})"
+        if depth < 3 and self.odds(0.08):
+            return f"not ({self.condition(scope, depth + 1)})"
         writers: list[Callable[[Scope], str | None]] = [
             self.comparison,
             self.comparison,
@@ -239,6 +258,7 @@ class Writer:
             self.text_test,
             self.inside_text,
             self.inside_list,
+            self.of_id,
         ]
         self.rng.shuffle(writers)
         return next((text for text in (write(scope) for write in writers) if text), "1 = 1")
@@ -248,6 +268,8 @@ class Writer:
         if picked is None:
             return None
         var, prop = picked
+        if self.odds(0.3) and (both := self.computed_pair(scope)):
+            return f"{both[0]} {self.rng.choice(('=', '!=', '<', '<=', '>', '>='))} {both[1]}"
         left, right = f"{var}.{prop.name}", self.other_side(scope, var, prop)
         if self.odds(0.2) and not right.startswith("$"):
             left, right = right, left
@@ -270,13 +292,28 @@ class Writer:
     def null_test(self, scope: Scope) -> str | None:
         word = self.rng.choice(("is null", "is not null"))
         roll = self.rng.random()
-        nodes = [var for var in scope.values() if not var.is_edge]
-        if roll < 0.25 and nodes:
-            return f"{self.rng.choice(nodes)} {word}"
+        if roll < 0.25 and scope:
+            return f"{self.rng.choice(entities(scope))} {word}"
+        if roll < 0.35 and (computed := self.number(scope)):
+            return f"({computed}) {word}"
         picked = self.pick(scope, lambda p: True)
         if picked is None or roll > 0.95:
             return f"{self.parameter('String?', self.rng.choice((None, 'a')))} {word}"
         return f"{picked[0]}.{picked[1].name} {word}"
+
+    def of_id(self, scope: Scope) -> str | None:
+        """The id of a node or edge, compared with one that there may be."""
+        if not scope:
+            return None
+        var = self.rng.choice(entities(scope))
+        if self.odds(0.2):
+            return f"{var}.id {self.rng.choice(('=', '!=', '<'))} {self.rng.choice(entities(scope))}.id"
+        ids = [row["id"] for name in var.types for row in self.rows.get(name, [])] or ["nobody"]
+        if self.odds(0.3):
+            return f"{var}.id in [{', '.join(literal(self.rng.choice(ids)) for _ in range(self.rng.randint(1, 3)))}]"
+        id_ = self.rng.choice(ids)
+        given = self.parameter("String", id_) if self.odds(0.4) else literal(id_)
+        return f"{var}.id {self.rng.choice(('=', '=', '!=', '<', '>=', 'starts_with', 'contains'))} {given}"
 
     def membership(self, scope: Scope) -> str | None:
         picked = self.pick(scope, is_orderable)
@@ -287,6 +324,9 @@ class Writer:
         if lists is not None and self.odds(0.4):
             return f"{var}.{prop.name} in {lists[0]}.{lists[1].name}"
         values = [self.likely(var, prop) for _ in range(self.rng.randint(0, 3))]
+        if self.odds(0.3):
+            some = ", ".join(literal(v) for v in values)
+            return f"{var}.{prop.name} not in [{some}]"
         if self.odds(0.4):
             return f"{var}.{prop.name} in {self.parameter(f'[{_base(prop.type)}]', [_as_given(v) for v in values])}"
         if prop.type.is_numeric and self.odds(0.5):
@@ -316,7 +356,9 @@ class Writer:
         if picked is None:
             return None
         var, prop = picked
-        operator = self.rng.choice(("contains", "starts_with"))
+        operator = self.rng.choice(("contains", "starts_with", "ends_with"))
+        if self.odds(0.15):
+            return f"{self.text_value(scope)} {operator} {literal(self.rng.choice(('a', 'B', '')))}"
         other = self.pick(scope, is_text)
         roll = self.rng.random()
         if other is not None and roll < 0.2:
@@ -338,6 +380,70 @@ class Writer:
             return f"{var}.{prop.name} contains {self.rng.choice(NUMBERS)}"
         value = self.likely(var, prop)
         return f"{var}.{prop.name} contains {self.parameter_for(prop, value) if self.odds(0.3) else literal(value)}"
+
+    # what is computed
+
+    def computed_pair(self, scope: Scope) -> tuple[str, str] | None:
+        """Two values that can be compared, one of them computed."""
+        roll = self.rng.random()
+        if roll < 0.45 and (number := self.number(scope)):
+            other = self.number(scope) if self.odds(0.3) else self.rng.choice(NUMBERS)
+            return f"({number})", f"({other})"
+        if roll < 0.7 and (text := self.text_value(scope)):
+            return text, self.text_value(scope) if self.odds(0.4) else literal(self.rng.choice(("a", "A", "abc", "ÄB")))
+        return self.time_pair(scope)
+
+    def number(self, scope: Scope, depth: int = 0) -> str:
+        """A number that is computed, none of it so large that it would not fit."""
+        roll = self.rng.random()
+        picked = self.pick(scope, lambda p: is_number(p) and not p.wide)
+        if picked is None or roll < 0.1:
+            text = self.pick(scope, lambda p: is_text(p) or is_list(p))
+            return (
+                f"length({text[0]}.{text[1].name})" if text and self.odds(0.6) else self.rng.choice(("1 + 1", "2 * 3", "0.5 - 1"))
+            )
+        one = f"{picked[0]}.{picked[1].name}"
+        if depth == 2 or roll < 0.25:
+            return one
+        if roll < 0.35:
+            return (
+                f"coalesce({one}, {self.number(scope, 2)})" if self.odds(0.5) else f"coalesce({one}, {self.rng.choice(NUMBERS)})"
+            )
+        if roll < 0.42:
+            return f"-{one}"
+        sign = self.rng.choice("+-*/%+-*")
+        other = self.number(scope, depth + 1) if self.odds(0.6) else self.rng.choice(("1", "2", "3", "0", "0.5"))
+        parts = (one, other) if self.odds(0.7) else (other, one)
+        return f"({parts[0]}) {sign} ({parts[1]})"
+
+    def text_value(self, scope: Scope) -> str:
+        picked = self.pick(scope, is_text)
+        one = '"aB"' if picked is None else f"{picked[0]}.{picked[1].name}"
+        shape = self.rng.choice(
+            ("lower({})", "upper({})", 'concat({}, "-", {})', 'coalesce({}, "none")', "lower(concat({}, {}))")
+        )
+        return shape.replace("{}", one)
+
+    def time_pair(self, scope: Scope) -> tuple[str, str] | None:
+        """A date or a moment moved by some time, or what lies between two."""
+        picked = self.pick(scope, lambda p: p.type.scalar in (Scalar.DATE, Scalar.DATETIME) and not p.type.is_list)
+        if picked is None:
+            return None
+        var, prop = picked
+        one, moment = f"{var}.{prop.name}", prop.type.scalar is Scalar.DATETIME
+        other = self.pick(scope, lambda p: p.type.scalar is prop.type.scalar and not p.type.is_list)
+        second = literal(self.likely(var, prop)) if other is None or self.odds(0.4) else f"{other[0]}.{other[1].name}"
+        span = self.span(moment)
+        if self.odds(0.4):
+            return f"{one} - {second}", span
+        return f"{one} {self.rng.choice('+-')} {span}", second
+
+    def span(self, moment: bool) -> str:
+        many = self.rng.choice(("1", "2", "-3", "0", self.parameter("I32", self.rng.choice((1, 30, 366)))))
+        found = f"days({many})"
+        if moment and self.odds(0.6):
+            found = f"({found} + {self.rng.choice(('hours', 'minutes', 'seconds'))}({self.rng.choice((1, 46, -90))}))"
+        return f"{found} * 2" if self.odds(0.2) else found
 
     # values
 

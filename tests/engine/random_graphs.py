@@ -25,6 +25,8 @@ Rows = dict[str, list[dict[str, Any]]]
 WORDS = ("lamp", "wolf", "mint", "rock", "storm", "plum", "brick", "frost")
 TEXTS = ("", "a", "ab", "abc", "B", "b a", "ä", "zeta", "100%", "x_y", 'say "hi"', "back\\slash", "two\nlines")
 ENUM = ("blue", "green", "red")
+DECLARED = "enum(green, red, blue)"
+"""How the values stand in the schema: results are ordered by that."""
 DAYS = (date(1969, 7, 20), date(2000, 1, 1), date(2024, 2, 29), date(2024, 3, 1))
 MOMENTS = (
     datetime(1970, 1, 1, tzinfo=UTC),
@@ -256,7 +258,7 @@ def _schema(rng: Random, interfaces: Sequence[Interface], nodes: Sequence[Node],
         lines.append(
             f"edge {edge.name}: {edge.source} -> {edge.target} {{ " + "  ".join(f"{p.name}: {p.type}" for p in edge.props) + " }"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).replace(f"enum({', '.join(ENUM)})", DECLARED) + "\n"
 
 
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────

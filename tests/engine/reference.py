@@ -38,9 +38,10 @@ from typing import Any
 import numpy as np
 from tests.engine import reference_search as search
 from tests.engine.answers import Answer, Near, Values
+from tests.engine.reference_computed import computed
 from tests.engine.reference_graph import Data, Row, Thing, World
 from tests.engine.reference_starts import starts, variables
-from tests.engine.reference_values import as_parameter, constant, freeze, holds, narrowed
+from tests.engine.reference_values import as_parameter, constant, freeze, holds, narrowed, placed, refuted
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
@@ -93,6 +94,8 @@ class _Evaluation:
         self.now = now
         self.fused: dict[Thing, float] = {}
         self.scores: set[float] = set()
+        self.limit: int | None = self._count(query.limit)
+        self.offset: int = self._count(query.offset) or 0
 
     def answer(self) -> Answer:
         query = self.query
@@ -108,7 +111,7 @@ class _Evaluation:
             lines = _distinct(lines)
         columns = tuple(projection.column for projection in query.projections)
         ties = self._by_score(places, lines) if ranked and keys else _by_place(lines) if ranked else _ordered(lines, keys)
-        return Answer(columns, ties, query.offset or 0, query.limit)
+        return Answer(columns, ties, self.offset, self.limit)
 
     @property
     def backwards(self) -> bool:
@@ -188,7 +191,11 @@ class _Evaluation:
             here = _with(row, hop.source, source)
             for target in self._candidates(hop.target, hop.target_type, here):
                 if target.id in self.world.reached(hop, source.id):
-                    yield _with(here, hop.target, target)
+                    found = _with(here, hop.target, target)
+                    if hop.path_variable is None:
+                        yield found
+                    elif (path := self.world.shortest(hop, source.id, target.id)) is not None:
+                        yield _with(found, hop.path_variable, Thing("path", "", {"length": len(path) - 1, "nodes": path}))
 
     def _hopped_by_edge(self, hop: lg.Hop, row: Row) -> Iterator[Row]:
         """One row per edge (4.6.3)."""
@@ -216,22 +223,24 @@ class _Evaluation:
                 return holds(comparator, *self._pair(left, right, row))
             case lg.IsNull(operand, negated):
                 return (self.value(operand, row) is None) is not negated
-            case lg.Among(operand, choices):
+            case lg.Among(operand, choices, negated):
                 value, among = self._pair(operand, choices, row)
-                return holds(lg.Comparator.CONTAINS, among, value)
+                return None not in (value, among) and holds(lg.Comparator.CONTAINS, among, value) is not negated
             case lg.TextMatch():
                 return self._text_matches(condition, row)
             case lg.AllOf(parts):
                 return all(self.true(part, row) for part in parts)
             case lg.AnyOf(parts):
                 return any(self.true(part, row) for part in parts)
+            case lg.Not(part):
+                return refuted(part, lambda one: self.true(one, row), lambda side: self.value(side, row))
 
     def _pair(self, left: lg.Expression, right: lg.Expression, row: Row) -> tuple[Any, Any]:
         """Two operands. What meets an F32 property and is no property itself is narrowed first."""
         a, b = self.value(left, row), self.value(right, row)
-        if _is_single(left) and not isinstance(right, lg.PropertyValue):
+        if _is_single(left) and lg.is_fixed(right):
             b = narrowed(b)
-        if _is_single(right) and not isinstance(left, lg.PropertyValue):
+        if _is_single(right) and lg.is_fixed(left):
             a = narrowed(a)
         return a, b
 
@@ -259,8 +268,14 @@ class _Evaluation:
             case lg.Fusion(first):
                 thing = self._ranked_thing(first, row)
                 return None if thing is None else self.fused.get(thing)
-            case lg.Aggregated() | lg.Column():
+            case lg.Computed(operation, arguments, type_):
+                return computed(operation, type_, [self.value(argument, row) for argument in arguments])
+            case lg.Aggregated() | lg.Column() | lg.Found():
                 raise NotEvaluated(f"{expression} has no value in a row")
+
+    def _count(self, given: int | lg.Parameter | None) -> int | None:
+        """`limit` or `offset`."""
+        return given if not isinstance(given, lg.Parameter) else int(self.value(given, {}))
 
     def _parameter(self, name: str, type_: PropertyType, declared: bool) -> Any:
         if declared and name in self.params:
@@ -328,7 +343,7 @@ class _Evaluation:
     def _fetched(self, ranking: lg.Nearest) -> set[Thing] | None:
         """The entities a scan gives `nearest`, by their own conditions alone; None when the variable is not scanned."""
         variable, pattern = ranking.field.variable, self.query.pattern
-        if variable not in starts(pattern, ()).scanned or self.query.limit is None or self.backwards:
+        if variable not in starts(pattern, ()).scanned or self.limit is None or self.backwards:
             return None
         own: list[lg.Pattern] = [p for p in pattern if isinstance(p, lg.Bind) and p.variable == variable]
         own += [p for p in pattern if isinstance(p, lg.Keep) and variables(p.condition) == {variable}]
@@ -340,13 +355,13 @@ class _Evaluation:
         near = sorted(
             (d, thing.id, number, thing) for number, (d, thing) in enumerate(measured) if d is not None and thing is not None
         )
-        wanted = self.query.limit + (self.query.offset or 0)
+        wanted = self.limit + self.offset
         ties = len(self.query.order) > 1 and isinstance(self.query.order[0].expression, lg.Nearest)
         return {thing for at, (d, *_, thing) in enumerate(near) if at < wanted or (ties and wanted and d == near[wanted - 1][0])}
 
     def _fused(self, rows: list[Row], ranking: lg.Fusion) -> list[list[Row]]:
         """Reciprocal ranks added up (5.5). Equal sums: the order of the first arm, then what only the second found."""
-        assert self.query.limit is not None
+        assert self.limit is not None
         k = search.DEFAULT_RRF_K if ranking.k is None else self.value(ranking.k, {})
         ranks: dict[Thing, list[int]] = {}
         found: dict[Thing, list[Row]] = {}
@@ -354,7 +369,7 @@ class _Evaluation:
             members, ties = self._arm(rows, arm)
             listed = [thing for tie in ties for thing in tie]
             if isinstance(arm, lg.Nearest) and not self.backwards:
-                listed = listed[: self.query.limit + (self.query.offset or 0)]
+                listed = listed[: self.limit + self.offset]
             for rank, thing in enumerate(listed):
                 ranks.setdefault(thing, []).append(rank)
                 found.setdefault(thing, members[thing])
@@ -376,7 +391,7 @@ class _Evaluation:
             for row in rows:
                 values = tuple(self._shown(p.expression, row) for p in self.query.projections)
                 ids = tuple(None if row[name] is None else row[name].id for name in sorted(row))  # type: ignore[union-attr]
-                yield _Line(values, tuple(self._key(key, values, row) for key in keys), ids, place)
+                yield _Line(values, tuple(placed(key.expression, self._key(key, values, row)) for key in keys), ids, place)
 
     def _shown(self, expression: lg.Expression, row: Row) -> Any:
         value = self.value(expression, row)
@@ -393,7 +408,7 @@ class _Evaluation:
             return self._aliased(key.expression, values)
         if isinstance(key.expression, lg.Ranking):
             return self._sortable(key, row)
-        if not isinstance(key.expression, lg.PropertyValue):
+        if not isinstance(key.expression, lg.PropertyValue | lg.Entity | lg.Computed):
             raise NotEvaluated("unsupported ordering expression")
         return self.value(key.expression, row)
 
@@ -405,7 +420,7 @@ class _Evaluation:
 
     def _aggregated(self, places: list[list[Row]], keys: Sequence[lg.SortKey]) -> Iterator[_Line]:
         """Rows per group, in the order groups are first seen (4.6.6)."""
-        grouping = [p.expression for p in self.query.projections if not isinstance(p.expression, lg.Aggregated)]
+        grouping = [p.expression for p in self.query.projections if not lg.aggregates_in(p.expression)]
         groups: dict[tuple[Any, ...], tuple[int, list[Row]]] = {}
         for place, rows in enumerate(places):
             for row in rows:
@@ -414,27 +429,64 @@ class _Evaluation:
         if not groups and not grouping:
             groups[()] = (0, [])
         for place, members in groups.values():
-            values = tuple(
-                self._aggregate(p.expression, members)
-                if isinstance(p.expression, lg.Aggregated)
-                else _spelt(p.expression, self.value(p.expression, members[0]))
-                for p in self.query.projections
-            )
-            yield _Line(values, tuple(self._group_key(key, values, members) for key in keys), (), place)
+            if self.query.having is not None and not self._group_true(self.query.having, members):
+                continue
+            values = tuple(self._of_group(p.expression, members) for p in self.query.projections)
+            yield _Line(values, tuple(placed(key.expression, self._group_key(key, values, members)) for key in keys), (), place)
+
+    def _of_group(self, expression: lg.Expression, members: list[Row]) -> Any:
+        """The value that an expression has for a group."""
+        if isinstance(expression, lg.Aggregated):
+            return self._aggregate(expression, members)
+        if not lg.aggregates_in(expression):
+            return _spelt(expression, self.value(expression, members[0] if members else {}))
+        assert isinstance(expression, lg.Computed)
+        given = [self._within_group(argument, members) for argument in expression.arguments]
+        found = computed(expression.operation, expression.type, [g.value if isinstance(g, Near) else g for g in given])
+        return Near(found) if isinstance(found, float) else found
+
+    def _within_group(self, expression: lg.Expression, members: list[Row]) -> Any:
+        """The same inside of something computed: as exact as it is stored, not as it is written."""
+        if isinstance(expression, lg.Aggregated):
+            return self._aggregate(expression, members, spelt=False)
+        return (
+            self._of_group(expression, members)
+            if lg.aggregates_in(expression)
+            else self.value(expression, members[0] if members else {})
+        )
+
+    def _group_true(self, condition: lg.Condition, members: list[Row]) -> bool:
+        """Is a condition about a group definitely true?"""
+        match condition:
+            case lg.Compare(left, comparator, right):
+                return holds(comparator, *(_plain(self._within_group(side, members)) for side in (left, right)))
+            case lg.IsNull(operand, negated):
+                return (self._of_group(operand, members) is None) is not negated
+            case lg.Among(operand, choices, negated):
+                value, among = (_plain(self._of_group(side, members)) for side in (operand, choices))
+                return None not in (value, among) and holds(lg.Comparator.CONTAINS, among, value) is not negated
+            case lg.AllOf(parts):
+                return all(self._group_true(part, members) for part in parts)
+            case lg.AnyOf(parts):
+                return any(self._group_true(part, members) for part in parts)
+            case lg.Not(part):
+                return refuted(part, lambda one: self._group_true(one, members), lambda side: self._of_group(side, members))
+            case _:
+                raise NotEvaluated("a text test is about rows")
 
     def _group_key(self, key: lg.SortKey, values: Values, members: list[Row]) -> Any:
         match key.expression:
             case lg.Column():
                 return self._aliased(key.expression, values)
-            case lg.Aggregated():
-                return self._aggregate(key.expression, members)
+            case lg.Aggregated() | lg.Computed():
+                return self._of_group(key.expression, members)
             case lg.PropertyValue():
                 for projection, value in zip(self.query.projections, values, strict=True):
                     if projection.alias is None and projection.expression == key.expression:
                         return value
         raise NotEvaluated("unsupported ordering expression")
 
-    def _aggregate(self, aggregate: lg.Aggregated, rows: list[Row]) -> Any:
+    def _aggregate(self, aggregate: lg.Aggregated, rows: list[Row], *, spelt: bool = True) -> Any:
         argument = aggregate.argument
         values: list[Any] = [
             row[argument.variable] if isinstance(argument, lg.Entity) else self.value(argument, row) for row in rows
@@ -445,10 +497,21 @@ class _Evaluation:
         match aggregate.function:
             case AggregateFunction.COUNT:
                 return len(given)
+            case AggregateFunction.COLLECT:
+                ids = [value.id if isinstance(value, Thing) else value for value in given]
+                return [_spelt(argument, value) for value in sorted(ids, key=lambda v: placed(argument, v))]
             case AggregateFunction.MIN:
-                return _spelt(argument, min(given, default=None))
+                return (
+                    _spelt(argument, min(given, default=None, key=lambda v: placed(argument, v)))
+                    if spelt
+                    else min(given, default=None, key=lambda v: placed(argument, v))
+                )
             case AggregateFunction.MAX:
-                return _spelt(argument, max(given, default=None))
+                return (
+                    _spelt(argument, max(given, default=None, key=lambda v: placed(argument, v)))
+                    if spelt
+                    else max(given, default=None, key=lambda v: placed(argument, v))
+                )
             case AggregateFunction.SUM | AggregateFunction.AVG:
                 if not given:
                     return None
@@ -465,12 +528,14 @@ def _with(row: Row, variable: str, thing: Thing) -> Row:
 
 
 def _is_single(expression: lg.Expression) -> bool:
-    return isinstance(expression, lg.PropertyValue) and expression.type.scalar is Scalar.F32
+    return isinstance(expression, lg.PropertyValue | lg.Computed) and expression.type.scalar is Scalar.F32
 
 
 def _spelt(expression: lg.Expression, value: Any) -> Any:
     """A value of F32 as it is written: 0.1, and not the double 0.10000000149011612."""
-    if value is None or not isinstance(expression, lg.PropertyValue) or expression.type.scalar not in (Scalar.F32, Scalar.VECTOR):
+    if value is None or isinstance(expression, lg.Entity) or expression.type is None:
+        return value
+    if expression.type.scalar not in (Scalar.F32, Scalar.VECTOR) or not isinstance(expression, lg.PropertyValue | lg.Computed):
         return value
     if isinstance(value, list | tuple):
         return type(value)(_spelt(expression, item) for item in value)
@@ -505,7 +570,8 @@ def _ordered(lines: list[_Line], keys: Sequence[lg.SortKey]) -> tuple[tuple[Valu
     lines = sorted(lines, key=lambda line: [_rank(value) for value in line.ids])
     for number in reversed(range(len(keys))):
         backwards = keys[number].direction is Direction.DESC
-        lines.sort(key=lambda line: _rank(line.keys[number]), reverse=backwards)
+        null = 0 if keys[number].nulls_first is not backwards else 2
+        lines.sort(key=lambda line: _rank(line.keys[number], null), reverse=backwards)
     ties: list[list[_Line]] = []
     for line in lines:
         last = ties[-1][-1] if ties else None
@@ -516,11 +582,15 @@ def _ordered(lines: list[_Line], keys: Sequence[lg.SortKey]) -> tuple[tuple[Valu
     return tuple(tuple(line.values for line in tie) for tie in ties)
 
 
-def _rank(value: Any) -> tuple[int, Any]:
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Near) else value
+
+
+def _rank(value: Any, null: int = 0) -> tuple[int, Any]:
     plain = value.value if isinstance(value, Near) else value
     if isinstance(plain, list):
         raise NotEvaluated("lists have no order")
-    return (0, 0) if plain is None else (1, plain)
+    return (null, 0) if plain is None else (1, plain)
 
 
 def _as_good_as(left: Any, right: Any) -> bool:

@@ -55,6 +55,25 @@ class World:
             self._reached[key] = self._walk(hop, start)
         return self._reached[key]
 
+    def shortest(self, hop: lg.Hop, start: str, end: str) -> list[str] | None:
+        """Ids on the shortest path within the bounds; of several the one whose first different id is the smallest."""
+        if start == end:
+            loop = hop.minimum == 1 and any(near == start for near, _ in self.neighbours(hop.edge, start, hop.direction))
+            return [start, start] if loop else None
+        distances, frontier = {end: 0}, [end]
+        while frontier:
+            back = [near for node in frontier for near, _ in self.neighbours(hop.edge, node, hop.direction.reversed())]
+            level = distances[frontier[0]] + 1
+            frontier = [near for near in dict.fromkeys(back) if near not in distances]
+            distances.update(dict.fromkeys(frontier, level))
+        if not hop.minimum <= distances.get(start, 0) <= hop.maximum:
+            return None
+        path = [start]
+        while path[-1] != end:
+            steps = [near for near, _ in self.neighbours(hop.edge, path[-1], hop.direction)]
+            path.append(min(near for near in steps if distances.get(near) == distances[path[-1]] - 1))
+        return path
+
     def _walk(self, hop: lg.Hop, start: str) -> list[str]:
         same_type = self.catalog.edges[hop.edge].connects_one_type
         visited = {start} if same_type else set[str]()

@@ -27,6 +27,7 @@ _COMPARED: dict[lg.Comparator, Callable[[Any, Any], bool]] = {
     lg.Comparator.LE: operator.le,
     lg.Comparator.STRING_CONTAINS: operator.contains,
     lg.Comparator.STARTS_WITH: str.startswith,
+    lg.Comparator.ENDS_WITH: str.endswith,
 }
 
 
@@ -37,6 +38,24 @@ def holds(comparator: lg.Comparator, left: Any, right: Any) -> bool:
     if comparator is lg.Comparator.CONTAINS:
         return any(element is not None and element == right for element in left)
     return _COMPARED[comparator](left, right)
+
+
+def refuted(condition: lg.Condition, true: Callable[[lg.Condition], bool], value: Callable[[lg.Expression], Any]) -> bool:
+    """Is a condition definitely false? Of three values: what is compared with null is neither true nor false."""
+    match condition:
+        case lg.AllOf(parts):
+            return any(refuted(part, true, value) for part in parts)
+        case lg.AnyOf(parts):
+            return all(refuted(part, true, value) for part in parts)
+        case lg.Not(part):
+            return true(part)
+        case lg.IsNull():
+            return not true(condition)
+        case lg.Compare(one, _, other) | lg.Among(one, other):
+            return value(one) is not None and value(other) is not None and not true(condition)
+        case lg.TextMatch(_, text, query, edits):
+            sides = [text, query] if edits is None else [text, query, edits]
+            return all(value(side) is not None for side in sides) and not true(condition)
 
 
 def narrowed(value: Any) -> Any:
@@ -102,3 +121,9 @@ def moment(text: str) -> datetime:
     milliseconds = int((found["fraction"] or "").ljust(3, "0")[:3])
     local = datetime(start.year, start.month, start.day, int(found["h"]), int(found["m"]), int(found["s"]), milliseconds * 1000)
     return local.replace(tzinfo=timezone(zone)).astimezone(UTC)
+
+
+def placed(expression: lg.Expression, value: Any) -> Any:
+    """A value as it is ordered: of an enum, its place among those declared."""
+    declared = lg.declared_values(expression)
+    return value if declared is None or value is None else declared.index(value)

@@ -14,12 +14,13 @@ import omnigraph as og
 from omnigraph.embedding import MockEmbedder
 from omnigraph.engine.analytics import Analytics
 from omnigraph.engine.branches import Branches
+from omnigraph.engine.calls.guard import GUARDED
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.tags import Tags
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.storage.commits.refs import Ref
 
-SCHEMA = 'node Person { name: String @key  rank: F64?  note: String? @index  near: Vector(2)? @embed(note, model="m") }'
+SCHEMA = 'node Person { name: String @key  rank: F64?  note: String? @index  near: Vector(2)? @embed(note, model="m") } edge Knows: Person -> Person'
 ADD = "query add($n: String) { insert Person { name: $n } }"
 ADA = [{"type": "Person", "data": {"name": "Ada", "note": "x"}}]
 
@@ -70,6 +71,18 @@ def created(made: og.Graph, branch: str) -> str | None:
     return found.created_by
 
 
+def in_a_transaction(graph: Graph) -> str | None:
+    with graph.transaction(actor="ada") as transaction:
+        transaction.put("Person", {"name": "Cy"})
+    return newest(graph)
+
+
+def file_of(graph: Graph) -> Path:
+    path = Path(graph.uri).parent / "lib.gq"
+    path.write_text(ADD)
+    return path
+
+
 CHANGES: dict[Any, Callable[[Graph], str | None]] = {
     Graph.mutate: lambda g: (g.mutate(ADD, {"n": "Cy"}, actor="ada"), newest(g))[1],
     Graph.load: lambda g: (g.load(ADA, branch="new", from_="main", actor="ada"), created(g, "new"), newest(g, "new"))[1],
@@ -81,6 +94,11 @@ CHANGES: dict[Any, Callable[[Graph], str | None]] = {
     Graph.optimize: lambda g: (g.optimize(actor="ada"), g._store.commits(limit=1)[0].actor)[1],
     Graph.embed: lambda g: (g.embed(actor="ada"), newest(g))[1],
     Graph.cleanup: cleaned,
+    Graph.delete: lambda g: (g.delete({"Person": ["Ada"]}, actor="ada"), newest(g))[1],
+    Graph.put: lambda g: (g.put("Person", {"name": "Cy"}, actor="ada"), newest(g))[1],
+    Graph.put_edge: lambda g: (g.put_edge("Knows", "Ada", "Ada", actor="ada"), newest(g))[1],
+    Graph.transaction: in_a_transaction,
+    Graph.queries: lambda g: (g.queries(file_of(g), actor="ada").add(n="Cy"), newest(g))[1],
     Branches.create: lambda g: (g.branches.create("new", actor="ada"), created(g, "new"))[1],
     Branches.delete: deleted_branch,
     Tags.create: lambda g: (g.tags.create("v2", "main", actor="ada"), og.open(g.uri).tags.list()[1].created_by)[1],
@@ -92,6 +110,23 @@ CHANGES: dict[Any, Callable[[Graph], str | None]] = {
 @pytest.mark.parametrize("call", CHANGES, ids=lambda f: f.__qualname__)
 def test_a_change_carries_its_actor(g: Graph, call: Any) -> None:
     assert CHANGES[call](g) == "ada"
+
+
+@pytest.mark.parametrize("call", [*CHANGES, og.init], ids=lambda f: f.__qualname__)
+def test_an_actor_is_trimmed_and_one_without_a_name_is_refused(call: Any) -> None:
+    check = getattr(call, GUARDED)["actor"]
+    assert (check("actor", None), check("actor", " ada ")) == (None, "ada")
+    for blank in ("", " ", "\u00a0 "):
+        with pytest.raises(og.UsageError, match="`actor` is the name of an actor"):
+            check("actor", blank)
+
+
+def test_what_is_refused_for_its_actor_changes_nothing(g: Graph) -> None:
+    before = g.commits()
+    with pytest.raises(og.UsageError, match="name of an actor"):
+        g.mutate(ADD, {"n": "Cy"}, actor="")
+    assert g.commits() == before
+    assert g.mutate(ADD, {"n": "Cy"}, actor=" ada ").actor == newest(g) == "ada"
 
 
 def test_every_call_that_takes_an_actor_is_tried() -> None:

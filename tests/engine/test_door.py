@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from omnigraph.engine.analytics import Analytics, AnalyticsResult
 from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls.guard import GUARDED, guarded
 from omnigraph.engine.execution.result import Result
-from omnigraph.engine.graph import Graph, Session
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.session import Session
 from omnigraph.engine.tags import Tags
+from omnigraph.engine.transaction import Transaction
 from omnigraph.visualization.visualization import Visualization
 
 SCHEMA = """
@@ -46,9 +49,12 @@ class World:
         self.graph.tags.create("v1", "main")
         self.commit = self.graph.commits()[0]
         self.result = self.graph.query(ALL)
+        (folder / "lib.gq").write_text(ALL)
+        (folder / "lib.jsonl").write_text(json.dumps(RECORDS[0]))
         self.measured = self.graph.analytics.degree()
         self.picture = og.view(self.graph)
         self.session = self.graph.session()
+        self.open_transaction = self.graph.transaction("work").__enter__()
 
     def fresh(self) -> str:
         self.number += 1
@@ -62,14 +68,31 @@ class World:
         g = self.graph
         return {
             og.init: (og.init, {"path": self.folder / self.fresh(), "schema": SCHEMA}),
+            og.infer_schema: (og.infer_schema, {"source": self.folder / "lib.jsonl"}),
             og.open: (og.open, {"path": self.folder / "g"}),
             og.view: (og.view, {"graph": g}),
             Graph.query: (g.query, {"source": ALL}),
             Graph.session: (g.session, {}),
             Graph.stream: (lambda *a, **k: list(g.stream(*a, **k)), {"source": ALL}),
             Graph.explain: (g.explain, {"source": ALL}),
+            Graph.get: (g.get, {"type": "Person", "key": "Ada"}),
+            Graph.neighbors: (g.neighbors, {"type": "Person", "key": "Ada"}),
+            Graph.invoke: (g.invoke, {"name": "friends"}),
+            Graph.stored_queries: (g.stored_queries, {}),
+            Graph.put: (g.put, {"type": "Person", "values": {"name": "Ada", "age": 36, "note": "x"}, "branch": "work"}),
+            Graph.put_edge: (g.put_edge, {"type": "Knows", "from_": "Ada", "to": "Bob", "branch": "work"}),
+            Graph.transaction: (g.transaction, {}),
+            Graph.queries: (g.queries, {"path": self.folder / "lib.gq"}),
+            Graph.to_networkx: (g.to_networkx, {}),
+            Transaction.mutate: (self.open_transaction.mutate, {"source": ADD}),
+            Transaction.put: (self.open_transaction.put, {"type": "Person", "values": {"name": "Ada"}}),
+            Transaction.put_edge: (self.open_transaction.put_edge, {"type": "Knows", "from_": "Ada", "to": "Bob"}),
+            Transaction.query: (self.open_transaction.query, {"source": ALL}),
+            Transaction.get: (self.open_transaction.get, {"type": "Person", "key": "Ada"}),
+            Transaction.neighbors: (self.open_transaction.neighbors, {"type": "Person", "key": "Ada"}),
             Graph.mutate: (g.mutate, {"source": 'query q() { delete Person where name = "nobody" }'}),
             Graph.load: (g.load, {"source": [RECORDS[0]], "branch": "work", "engine": "local"}),
+            Graph.delete: (g.delete, {"source": {"Person": ["nobody"]}, "branch": "work", "engine": "local"}),
             Graph.export: (g.export, {"target": io.BytesIO()}),
             Graph.plan_schema: (g.plan_schema, {"schema": SCHEMA}),
             Graph.apply_schema: (g.apply_schema, {"schema": SCHEMA, "branch": "work"}),
@@ -84,6 +107,7 @@ class World:
             Graph.commit: (g.commit, {"commit": "main"}),
             Graph.snapshot: (g.snapshot, {}),
             Graph.blob: (g.blob, {"entity": "node", "type": "Person", "id": "Bob", "property": "photo"}),
+            Graph.history: (g.history, {"type": "Person", "key": "Ada"}),
             Graph.diff: (g.diff, {"before": "v1", "after": "main"}),
             Graph.changes: (g.changes, {"since": "beginning"}),
             Graph.commit_changes: (g.commit_changes, {"commit": self.commit}),
@@ -129,7 +153,7 @@ FREE = {
 def public() -> list[Any]:
     """Every public call, found by looking."""
     found: list[Any] = [og.init, og.open, og.view]
-    for cls in (Graph, Session, Branches, Tags, Analytics, Result, AnalyticsResult, Visualization):
+    for cls in (Graph, Session, Transaction, Branches, Tags, Analytics, Result, AnalyticsResult, Visualization):
         for name, member in inspect.getmembers(cls, inspect.isfunction):
             if not name.startswith("_") and member not in found:
                 found.append(member)
@@ -244,6 +268,9 @@ def test_a_graph_opened_read_only_refuses_before_it_writes_anything(tmp_path: Pa
     quarantine = tmp_path / "bad.jsonl"
     for write in (
         lambda: graph.mutate(ADD),
+        lambda: graph.put("Person", {"name": "new"}),
+        lambda: graph.put_edge("Knows", "Ada", "Bob"),
+        lambda: graph.transaction().__enter__(),
         lambda: graph.load(RECORDS, quarantine=quarantine),
         lambda: graph.load([{"type": "Person", "data": {"name": 7}}], quarantine=quarantine),
         lambda: graph.load(RECORDS, branch="new", from_="main"),

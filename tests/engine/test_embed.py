@@ -12,9 +12,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.embedding import mock_vector
-from omnigraph.embedding.paced import Pace, Paced
+from omnigraph.embedding.pace import Pace
+from omnigraph.embedding.paced import Paced
 from omnigraph.engine.snapshot.sealed_file import sealed
-from omnigraph.engine.upkeep import embedding as embed_module
 
 SCHEMA = """
     node Doc { slug: String @key  text: String?  vec: Vector(4)? @embed("text")  note: String?  file: Blob?  mail: String? @unique }
@@ -117,7 +117,6 @@ def test_a_text_that_changed_is_embedded_again(graph: og.Graph) -> None:
 def test_what_was_embedded_before_a_failure_is_not_asked_again(
     graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embed_module, "CHUNK", 2)
     before = graph.commits()
     failing = Provider(fails_after=4)
     with pytest.raises(og.EmbeddingFailed, match=r"`mock`.*out of money"):
@@ -159,7 +158,6 @@ def _folder(path: Path) -> None:
 def test_a_damaged_vector_is_never_committed(
     damage: Callable[[Path], object], graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embed_module, "CHUNK", 2)
     with pytest.raises(og.EmbeddingFailed, match=r"`mock`.*out of money"):
         graph.embed(embedder=Provider(fails_after=4), pace=Pace(batch=2))
     kept = list((tmp_path / "g" / "__cache").rglob("embeddings-*/*"))
@@ -215,7 +213,7 @@ class Time:
 
 def test_batches_no_faster_than_allowed() -> None:
     time, provider = Time(), Provider()
-    paced = Paced(provider, Pace(batch=10, per_second=5), time.sleep, lambda: time.now)
+    paced = Paced(provider, Pace(batch=10, per_second=5, in_flight=1), time.sleep, lambda: time.now)
     paced.embed([f"t{n}" for n in range(45)], 4)
     assert provider.requests == 5
     assert time.now == pytest.approx(40 / 5)  # the last batch may start when the 40 before it have had their time
@@ -244,7 +242,7 @@ def test_vectors_that_are_none_are_refused(given: list[list[float]]) -> None:
         def embed(self, texts: Sequence[str], dimension: int) -> list[list[float]]:
             return given
 
-    with pytest.raises(og.QueryError, match="did not return 2 finite numbers"):
+    with pytest.raises(og.EmbeddingFailed, match="did not return 2 finite numbers"):
         Paced(Wrong(), Pace()).embed(["a", "b"], 2)
 
 

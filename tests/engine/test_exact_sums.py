@@ -105,3 +105,14 @@ def test_both_zeros_are_one_value(tmp_path: Path, name: str, more: int) -> None:
     assert len(rows(f"$p.{name} < 1.0 }} return distinct {{ $p.{name} }}")) == 1
     for order in ("", " desc"):
         assert rows(f"$p.{name} < 1.0 }} return {{ $p.g }} order {{ $p.{name}{order}, $p.g }}") == [[0], [1], [2], [3]]
+
+
+def test_a_sum_of_floats_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "floats.omni", schema="node P { k: String @key  f: F64 }")
+    graph.load([{"type": "P", "data": {"k": k, "f": f}} for k, f in (("a", 1e308), ("b", 1e308), ("c", -1e308))])
+    asked = "query q() { match { $p: P } return { sum($p.f) as s, avg($p.f) as a } }"
+    assert graph.query(asked).rows[0]["s"] == 1e308, "what leaves the range and comes back fits"
+    graph.mutate('query q() { delete P where k = "c" }')
+    with pytest.raises(og.QueryError, match="a sum"):
+        graph.query(asked)
+    assert graph.query("query q() { match { $p: P } return { avg($p.f) as a } }").one() == {"a": 1e308}

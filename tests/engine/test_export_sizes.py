@@ -18,8 +18,8 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.arrays import json_lines
 from omnigraph.engine.export import lines, parts
-from omnigraph.engine.load.read.tasks import read_rows
-from omnigraph.engine.load.read.types import Types
+from omnigraph.engine.load.read.parallel.tasks import read_rows
+from omnigraph.engine.load.read.rows.types import Types
 from omnigraph.engine.write.rules import size
 from omnigraph.language import Source
 from omnigraph.model.limits import MAX_ENTITY_BYTES, MAX_EXTERNAL_BYTES, MAX_LINE_BYTES

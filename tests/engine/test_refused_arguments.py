@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,11 @@ def test_what_cannot_be_looked_at_is_refused(graph: og.Graph, call: str, kind: s
 def test_no_row_is_at_a_place_however_it_is_written(graph: og.Graph, place: int) -> None:
     with pytest.raises(NoSuchRow, match="the result has 1 row, and none at"):
         graph.query(READ)[place]
+
+
+def test_a_day_is_no_moment_and_the_hint_says_how_to_write_one(graph: og.Graph) -> None:
+    with pytest.raises(UsageError, match="a commit, a branch, a tag or a time") as refused:
+        graph.query(READ, at=date(2024, 5, 1))  # type: ignore[arg-type]
+    assert "datetime(2024, 5, 1)" in refused.value.hint
+    with pytest.raises(UsageError, match="a commit, a branch, a tag or a time, not int 3"):
+        graph.query(READ, at=3)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from tests.test_errors import LEAVES
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.embedding import MockEmbedder
-from omnigraph.embedding.paced import Pace
+from omnigraph.embedding.pace import Pace
 from omnigraph.storage.files.lance_errors import in_our_words
 
 SCHEMA = """

@@ -110,7 +110,13 @@ def schema_annotations(draw: st.DrawFn) -> p.Annotation:
 
 
 _PARAMETER_TYPES = [
-    *(PropertyType(s, null, many) for s in Scalar if s is not Scalar.VECTOR for null in (True, False) for many in (True, False)),
+    *(
+        PropertyType(s, null, many)
+        for s in Scalar
+        if s not in (Scalar.VECTOR, Scalar.DURATION)
+        for null in (True, False)
+        for many in (True, False)
+    ),
     *(PropertyType(Scalar.VECTOR, null, dimension=n) for null in (True, False) for n in (1, 8, MAX_VECTOR_DIMENSION)),
 ]
 _ENUMS = [
@@ -155,6 +161,7 @@ declarations = st.one_of(
         st.sampled_from(_CARDINALITIES),
         tuples_of(schema_annotations()),
         st.none() | bodies,
+        tuples_of(constraints, largest=2),
     ),
 )
 schemas = tuples_of(declarations).map(p.Schema)
@@ -214,8 +221,20 @@ def _aggregates(inner: st.SearchStrategy[q.Expression]) -> st.SearchStrategy[q.A
     return st.builds(q.Aggregate, st.sampled_from(q.AggregateFunction), inner, st.booleans())
 
 
+def _computed(inner: st.SearchStrategy[q.Expression]) -> st.SearchStrategy[q.Expression]:
+    return st.one_of(
+        st.builds(q.Arithmetic, inner, st.sampled_from(q.ArithmeticOperator), inner),
+        st.builds(q.Arithmetic, inner, st.sampled_from(q.ArithmeticOperator), inner),
+        st.builds(q.Negative, inner),
+        st.builds(q.Call, st.sampled_from(_OF_VALUES), tuples_of(inner, 1, 3)),
+    )
+
+
+_OF_VALUES = [f for f in q.Function if f not in q.TEXT_TESTS | q.RANKINGS | {q.Function.NOW}]
 text_tests = _text_tests(_simple)
-expressions = nested(st.one_of(_simple, rankings), lambda inner: st.one_of(_aggregates(inner), _text_tests(inner)))
+expressions = nested(
+    st.one_of(_simple, rankings), lambda inner: st.one_of(_aggregates(inner), _text_tests(inner), _computed(inner))
+)
 values = st.one_of(literals, variables, _NOW)
 
 
@@ -225,11 +244,13 @@ _OPERANDS = st.one_of(_simple, _simple, expressions)
 _primaries = st.one_of(
     st.builds(q.Comparison, _OPERANDS, st.sampled_from(q.Operator), _OPERANDS),
     st.builds(q.IsNull, _OPERANDS, st.booleans()),
-    st.builds(q.Among, _OPERANDS, _OPERANDS),
+    st.builds(q.Among, _OPERANDS, _OPERANDS, st.booleans()),
     text_tests.map(q.TextTest),
 )
 conditions = nested(
-    _primaries, lambda inner: st.one_of(tuples_of(inner, 2, 3).map(q.And), tuples_of(inner, 2, 3).map(q.Or)), levels=3
+    _primaries,
+    lambda inner: st.one_of(tuples_of(inner, 2, 3).map(q.And), tuples_of(inner, 2, 3).map(q.Or), inner.map(q.Not)),
+    levels=3,
 )
 assignments = st.builds(q.Assignment, idents, values)
 bindings = st.builds(q.Binding, variables, type_names, tuples_of(assignments))
@@ -239,7 +260,17 @@ _EDGES = [p.Name(name) for name in _NAMES if re.match(r"not(?![A-Za-z0-9])", nam
 traversals = st.builds(
     q.Traversal, variables, st.sampled_from(_EDGES), variables, st.none() | variables, st.booleans(), st.sampled_from(_HOPS)
 )
-_flat_clauses: st.SearchStrategy[q.Clause] = st.one_of(bindings, traversals, conditions.map(q.Filter))
+_paths = st.builds(
+    q.Traversal,
+    variables,
+    st.sampled_from(_EDGES),
+    variables,
+    variables,
+    st.booleans(),
+    st.sampled_from(_HOPS),
+    st.just(True),
+)
+_flat_clauses: st.SearchStrategy[q.Clause] = st.one_of(bindings, traversals, traversals, _paths, conditions.map(q.Filter))
 
 
 def _blocks(inner: st.SearchStrategy[q.Clause]) -> st.SearchStrategy[q.Clause]:
@@ -256,9 +287,14 @@ _directions = st.sampled_from([None, *q.Direction])
 # `nearest(…)` takes no direction.
 _orderings = st.one_of(
     _nearest.map(q.Ordering),
-    st.builds(q.Ordering, st.one_of(_simple, _bm25, _aggregates(_simple)), _directions),
+    st.builds(
+        q.Ordering,
+        st.one_of(_simple, _bm25, _aggregates(_simple), _computed(_simple)),
+        _directions,
+        st.sampled_from([None, *q.Nulls]),
+    ),
 )
-_counts = st.sampled_from([None, None, 0, 10, MAX_U64])
+_counts = st.sampled_from([None, None, 0, 10, MAX_U64, q.Variable("k")])
 reads = st.builds(
     q.Read,
     tuples_of(clauses, 1, 3).map(q.Block),
@@ -267,14 +303,36 @@ reads = st.builds(
     tuples_of(_orderings, largest=2),
     _counts,
     _counts,
+    st.none() | st.none() | conditions,
 )
-_COMPARISONS = [o for o in q.Operator if o not in (q.Operator.CONTAINS, q.Operator.STARTS_WITH)]
-_predicates = st.builds(q.Predicate, idents, st.sampled_from(_COMPARISONS), values)
-_some_assignments = tuples_of(assignments, 1, 4)
+_COMPARISONS = [o for o in q.Operator if not o.value.isidentifier()]
+_predicates = st.builds(q.Comparison, idents.map(lambda name: q.Alias(name.text)), st.sampled_from(_COMPARISONS), values)
+# Among several, a name must not begin like a literal, nor be a word that stands between conditions.
+_own = st.sampled_from([q.Alias(name) for name in ("slug", "from", "to", "since", "node", "update", "where")])
+_several = st.one_of(
+    st.builds(q.Comparison, _own, st.sampled_from(_COMPARISONS), values),
+    st.builds(q.IsNull, _own, st.booleans()),
+    st.builds(q.Among, _own, variables | st.sampled_from([q.List(()), q.List((q.Integer(1), q.Integer(2)))])),
+)
+_wheres = st.one_of(
+    _predicates,
+    _several,
+    st.builds(q.And, tuples_of(_several | st.builds(q.Or, tuples_of(_several, 2, 2)), 2, 3)),
+    st.builds(q.Or, tuples_of(_several | st.builds(q.And, tuples_of(_several, 2, 2)), 2, 3)),
+    st.builds(q.Not, _several | st.builds(q.And, tuples_of(_several, 2, 2))),
+)
+_assigned = st.builds(q.Assignment, idents, values | st.just(q.Null()))
+_some_assignments = tuples_of(_assigned, 1, 4)
+_patterns = tuples_of(clauses, 1, 3).map(q.Block)
+_accessed = st.builds(q.Access, variables, idents)
+_from_rows = tuples_of(st.builds(q.Assignment, idents, values | _accessed), 1, 3)
 _statements = st.one_of(
     st.builds(q.Insert, type_names, _some_assignments),
-    st.builds(q.Update, type_names, _some_assignments, _predicates),
-    st.builds(q.Delete, type_names, _predicates),
+    st.builds(q.Update, type_names, _some_assignments, _wheres),
+    st.builds(q.Delete, type_names, _wheres),
+    st.builds(q.Insert, type_names, _from_rows, _patterns),
+    st.builds(q.MatchedUpdate, _patterns, variables, _from_rows),
+    st.builds(q.MatchedDelete, _patterns, variables),
 )
 mutations = tuples_of(_statements, 1, 3).map(q.Mutation)
 _query_annotations = st.lists(st.sampled_from(q.QueryAnnotationKind), unique=True).flatmap(

@@ -42,6 +42,7 @@ ACCEPTED = {
     "slashes in a string": 'node A @description("http://x /* y */") {}',
     "annotations before implements": "interface I {} node A @x @y(1) implements I {}",
     "card before annotations": 'node A {} edge E: A -> A @card(0..) @description("d")',
+    "constraints in the header of an edge": 'node A {} edge E: A -> A @key(src, dst) @description("d") @unique(src) { x: I32 }',
     "card like annotation": "node A {} edge E: A -> A @cardinal(3) @card(3) @card(99999999999)",
     "big number that is no bound": "node A { x: String @check(x, 99999999999999999999) }",
     "prefix of a constraint name": 'node A { x: String @keyed("a") @index_hint("a") @uniqueness }',
@@ -115,7 +116,7 @@ def test_a_constraint_annotation_with_parentheses_ends_the_property() -> None:
         ("DateTime", PropertyType(Scalar.DATETIME)),
         ("Vector( 3 )", PropertyType(Scalar.VECTOR, dimension=3)),
         ("enum(b, 1-on-1, 2x)?", PropertyType(Scalar.STRING, nullable=True, enum_values=("1-on-1", "2x", "b"))),
-        *[(s.value, PropertyType(s)) for s in Scalar if s is not Scalar.VECTOR],
+        *[(s.value, PropertyType(s)) for s in Scalar if s not in (Scalar.VECTOR, Scalar.DURATION)],
     ],
 )
 def test_types(spelling: str, expected: PropertyType) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +24,23 @@ from omnigraph.pipeline.session import _quick_options
 
 _ON_DEATH_OF_PARENT = 1
 
+_LEAVES_AN_ARCHIVE = """
+import json
+from pathlib import Path
+import omnigraph as og
+from omnigraph import spark as ogs
+Path("things.jsonl").write_text("".join(json.dumps({"type": "Thing", "data": {"name": f"n{n}", "i": n}}) + "\\n" for n in range(9)))
+g = og.init("g", schema="node Thing { name: String @key  i: I32? }", durability="os")
+spark = ogs.session(master="local[1]", quick=True, config={"spark.sql.shuffle.partitions": "1"})
+ogs.load(g, "things.jsonl", spark=spark)
+rows = ogs.table(g, "Thing", spark=spark).selectExpr("name", "i % 3 as k")
+rows.groupBy("k").count().join(rows, "k").orderBy("name").toArrow()
+java = spark.sparkContext._gateway.proc
+spark.stop()
+java.stdin.close()
+java.wait()
+"""
+
 HOSTS = ("127.0.0.1", "127.0.0.2")
 """Two addresses, or Spark would not start a slow task a second time."""
 
@@ -32,6 +51,20 @@ def eventually(what: Callable[[], object], seconds: float = 240) -> None:
     while not what():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.05)
+
+
+def archive_of_classes(folder: Path) -> None:
+    """Have the archive that Java takes the classes of Spark from, or a session that makes one as it ends.
+
+    A Java without it works for 25 seconds more, and a run of the tests starts some fifteen of them. The session that tests share ends
+    last, so on a new machine none of them would have one.
+    """
+    with (Path(tempfile.gettempdir()) / "omnigraph-archive.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if "SharedArchiveFile" in _quick_options(find_java()):
+            return
+        with driver(_LEAVES_AN_ARCHIVE, folder) as first:
+            first.wait()
 
 
 def quick_java() -> str:

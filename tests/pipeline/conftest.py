@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.pipeline.cluster import archive_of_classes
 
 from omnigraph import spark as ogs
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def archive(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Before the first Java of this process starts."""
+    archive_of_classes(tmp_path_factory.mktemp("archive"))
 
 
 @pytest.fixture(scope="session")

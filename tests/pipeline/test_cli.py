@@ -85,6 +85,6 @@ def test_master_and_settings_are_those_of_the_session(
         assert run([*load, *given]) == 1
         assert "not here" in capsys.readouterr().err
         assert asked.pop() == {"master": master, "config": config, "quick": True}
-    for wrong in (["--master", "local", "--engine", "local"], ["--conf", "nonsense"], ["--conf", "=4"]):
-        assert run([*load, *wrong]) == 2
+    for wrong, code in ((["--master", "local", "--engine", "local"], 2), (["--conf", "nonsense"], 1), (["--conf", "=4"], 1)):
+        assert run([*load, *wrong]) == code
     assert asked == []

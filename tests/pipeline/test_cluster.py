@@ -34,7 +34,7 @@ import json, os
 from pathlib import Path
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.engine.load.read import chunks as chunks
+from omnigraph.engine.load.read.parallel import chunks as chunks
 chunks.LEAST_CUT = 200_000
 spark = ogs.session(master={master!r}, quick=True, config={{
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m",

@@ -15,7 +15,7 @@ from tests.engine.load.loading import counts, exported, written
 
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.engine.load.read import chunks as chunks
+from omnigraph.engine.load.read.parallel import chunks as chunks
 from omnigraph.model.limits import MAX_EXTERNAL_CELLS
 from omnigraph.pipeline.load import load, on
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.pipeline.cluster import quick_java
 
 from omnigraph.errors import SparkUnavailable
 from omnigraph.pipeline import java
@@ -59,6 +60,11 @@ def test_the_wrapper_leaves_out_one_argument(tmp_path: Path, monkeypatch: pytest
     assert said.splitlines() == ["<-Da=b c>", "<*>", "<--add-modules=other>"]
 
 
+def test_every_java_of_the_tests_takes_classes_from_an_archive() -> None:
+    """Also where no session has ended before, as on a new machine."""
+    assert "SharedArchiveFile" in quick_java()
+
+
 @pytest.mark.slow
 def test_spark_runs_where_no_java_is_installed(tmp_path: Path) -> None:
     """With Java hidden, the wheel's is used, for the driver and its workers. A load of files starts a quick session."""
@@ -70,6 +76,7 @@ def test_spark_runs_where_no_java_is_installed(tmp_path: Path) -> None:
             if not program.name.startswith("java") and not target.exists():
                 target.symlink_to(program)
     code = (
+        "import os\n"
         "import omnigraph as og\n"  # with Lance: a quiet start stays one
         "from omnigraph import spark as ogs\n"
         "from omnigraph.pipeline.java import find_java\n"
@@ -77,7 +84,9 @@ def test_spark_runs_where_no_java_is_installed(tmp_path: Path) -> None:
         "print(g.load('things.csv', types={'things.csv': 'Thing'}, engine='spark').nodes_loaded)\n"
         "spark = ogs.session()\n"
         "print(find_java().found_at, ogs.run_tasks(spark, [1, 2], abs))\n"
-        "print('TieredStopAtLevel=1' in spark.conf.get('spark.driver.extraJavaOptions'))\n"
+        "print('TieredStopAtLevel=1' in spark.conf.get('spark.driver.extraJavaOptions'), flush=True)\n"
+        "spark.sparkContext._gateway.proc.kill()\n"  # or Java would work for long to leave its classes in a folder that goes
+        "os._exit(0)\n"
     )
     environment = {"PATH": str(tools), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
     assert "JAVA_HOME" not in environment

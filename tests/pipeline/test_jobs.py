@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from tests.embedding.server import Server
 
 import omnigraph as og
 from omnigraph import spark as ogs
@@ -71,3 +73,21 @@ def test_upkeep_by_tasks_is_upkeep(spark: SparkSession, tmp_path: Path) -> None:
             copy.load(target, mode="append")
             assert exported(copy) == exported(there)
     assert there.verify(deep=True).ok
+
+
+def test_a_load_by_tasks_commits_texts_with_their_vectors(spark: SparkSession, tmp_path: Path) -> None:
+    with Server() as server:
+        provider = og.embedding_provider("openai-compatible", base_url=server.url, model="m", pace=og.Pace(batch=20))
+        graph = og.init(tmp_path / "g", schema=SCHEMA, durability="os", embedder=provider)
+        docs = [{"type": "Doc", "data": {"slug": f"d{n}", "text": f"paper number {n}"}} for n in range(200)]
+        (tmp_path / "docs.jsonl").write_text("".join(f"{json.dumps(doc)}\n" for doc in docs))
+        before = len(graph.commits())
+        done = ogs.load(graph, tmp_path / "docs.jsonl", spark=spark, embed=True)
+        assert done.embedded is not None
+        assert (done.embedded.vectors, done.embedded.usage.texts, len(graph.commits())) == (200, 200, before + 1)
+        assert server.texts == {f"paper number {n}": 1 for n in range(200)}
+        rows = graph.query("query q() { match { $d: Doc } return { $d.text, $d.vec } }").rows
+        assert all(np.allclose(r["d.vec"], mock_vector(r["d.text"], 4), atol=1e-6) for r in rows)
+        graph.mutate('query q() { insert Doc { slug: "late", text: "late" } }')
+        assert ogs.embed(graph, spark=spark).usage.texts == 1
+        assert graph.verify(deep=True).ok

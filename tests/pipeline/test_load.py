@@ -20,7 +20,7 @@ from tests.storage.s3 import BUCKET, server
 
 import omnigraph as og
 from omnigraph import spark as ogs
-from omnigraph.engine.load.read import chunks as chunks
+from omnigraph.engine.load.read.parallel import chunks as chunks
 from omnigraph.engine.load.run import chunked as chunked
 from omnigraph.engine.load.run.progress import Progress, Stage
 from omnigraph.pipeline.load import load, on

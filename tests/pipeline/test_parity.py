@@ -7,13 +7,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 from tests.engine.load.dirty import FORMS, Rows, broken, check_agreement, rows
 
-from omnigraph.engine.load.read import chunks as chunks
+from omnigraph.engine.load.read.parallel import chunks as chunks
 from omnigraph.pipeline.load import on
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("mode", ["merge", "append", "overwrite"])
+@pytest.mark.parametrize("mode", ["merge", "append", "overwrite", "update", "patch"])
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=3, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 @given(before=rows, loaded=rows, broken=broken)

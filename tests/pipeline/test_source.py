@@ -282,3 +282,14 @@ def test_a_second_session_of_the_same_process_is_told_too(spark: SparkSession, g
     assert SparkSession.active()._jsparkSession.equals(active)
     assert read(second, graph, "Thing").count() == read(spark, graph, "Thing").count() == 10
     assert ogs.changes(graph, spark=second).frame.where("op = 'insert'").count() == 13
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [({"actor": " "}, "the name of an actor"), ({"actor": "a\x1b"}, "control"), ({"message": "\x00"}, "control")],
+)
+def test_who_writes_and_why_are_checked_as_everywhere(graph: og.Graph, option: dict[str, str], said: str) -> None:
+    source = OmniGraphSource({"graph": graph.uri, "type": "Near", **option})
+    columns = spark_schema(graph._view().catalog.edges["Near"], ["src", "dst", "w"])
+    with pytest.raises(og.UsageError, match=said):
+        source.writer(columns, overwrite=False)

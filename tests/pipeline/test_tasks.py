@@ -66,10 +66,10 @@ def test_spark_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 def test_what_is_shipped_to_executors_is_compiled(tmp_path: Path) -> None:
-    code = "import omnigraph.spark, omnigraph.engine.load.read.chunks as m; print(m.__file__)"
+    code = "import omnigraph.spark, omnigraph.engine.load.read.parallel.chunks as m; print(m.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(ogs.package_zip())}
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert ran.stdout.strip() == f"{ogs.package_zip()}/omnigraph/engine/load/read/chunks.pyc", ran.stderr
+    assert ran.stdout.strip() == f"{ogs.package_zip()}/omnigraph/engine/load/read/parallel/chunks.pyc", ran.stderr
 
 
 def test_an_unreachable_server_is_told_apart() -> None:

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from typing import Any
 
-from omnigraph.policy.port import Access, Action, Authoriser, Decision
+from omnigraph.policy.port import NO_GROUPS, Access, Action, Authoriser, Decision
 from omnigraph.service import Caller, Service, operations
 from omnigraph.service.audit import AuditRecord
 from omnigraph.service.direct import DirectGraphs
@@ -37,13 +37,13 @@ class Kept:
         self.records.append(record)
 
 
-class Refusing:
+class Refusing(Authoriser):
     """Refuses some actions, all of them unless told which."""
 
     def __init__(self, *actions: Action) -> None:
         self.actions = actions or tuple(Action)
 
-    def decide(self, actor: str | None, graph: str, access: Access) -> Decision:
+    def decide(self, actor: str | None, graph: str, access: Access, groups: frozenset[str] = NO_GROUPS) -> Decision:
         refused = access.action in self.actions
         return Decision(not refused, None if refused else "the-rest", f"policy denied action '{access.action.value}'")
 

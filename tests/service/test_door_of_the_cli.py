@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +14,22 @@ from tests.surfaces.calling import Ran, leaves
 from tests.surfaces.test_contract import CALLS, words
 
 import omnigraph as og_api
+from omnigraph.engine.parts import parts_of
 from omnigraph.policy.port import Action
 from omnigraph.service.caller import Origin
+from omnigraph.service.operations.delete_graph import DeleteGraph
+from omnigraph.service.operations.describe_branch import DescribeBranch
 from omnigraph.service.operations.embed import Embed
+from omnigraph.service.operations.forget import Forget
+from omnigraph.service.operations.get_entity import GetEntity
+from omnigraph.service.operations.invoke_query import InvokeQuery
+from omnigraph.service.operations.list_deleted_tags import ListDeletedTags
+from omnigraph.service.operations.list_neighbors import ListNeighbors
+from omnigraph.service.operations.list_queries import ListQueries
+from omnigraph.service.operations.put_entity import PutEntity
+from omnigraph.service.operations.recall import Recall
+from omnigraph.service.operations.relate import Relate
+from omnigraph.service.operations.remember import Remember
 from omnigraph.service.operations.stream_export import StreamExport
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.surfaces.cli.main import run
@@ -36,9 +48,26 @@ ALSO = {
 }
 """Further ways through the commands of `CALLS`."""
 
-TOUCHING = [n for n in CALLS if n == "alias" or (n in LEAVES and LEAVES[n].capability is not Capability.LOCAL)]
+ELSEWHERE = (Capability.LOCAL, Capability.CONTROL)
+"""What touches no graph, and what touches those of a cluster, as far as they differ from what is wanted: `tests/cluster`."""
+TOUCHING = [n for n in CALLS if n == "alias" or (n in LEAVES and LEAVES[n].capability not in ELSEWHERE)]
+NOTHING_TO_SIGN = ("branch list", "export", "mcp", "schema show", "shell", "snapshot")
+"""Reads that take an actor all the same: scripts name one wherever the contract lets them, and what is typed at a prompt, or asked by
+an agent, may write."""
 NOT_OFFERED = {
-    Embed: "the command `embed` works on files; vectors of a graph are filled from Python",
+    DeleteGraph: "graphs of a cluster are deleted by `cluster apply`, once somebody has approved of it",
+    InvokeQuery: "a query is stored by a server, whose door it goes through",
+    ListQueries: "the same",
+    DescribeBranch: "where a branch came from is said by `branches.get`, here and over HTTP",
+    GetEntity: "the command asks queries; programs get single entities from Python or over HTTP",
+    ListNeighbors: "the same",
+    PutEntity: "the command has `mutate` and `load`; programs put single entities from Python or over HTTP",
+    ListDeletedTags: "deleted tags are listed by `tags.deleted`, here and over HTTP",
+    Embed: "`embed GRAPH` needs a provider and a schema with `@embed`: `tests/embedding` runs it",
+    Remember: "agents remember through their tools, programs through `omnigraph.memory`",
+    Recall: "the same",
+    Relate: "the same",
+    Forget: "the same",
     StreamExport: "the command writes to a file or to stdout; lines are sent while they are made by the server",
 }
 
@@ -90,12 +119,23 @@ def test_a_denial_stops_it_before_any_effect(call: Called, filled: dict[str, str
     before = contents(tmp_path)
     service = Watched(Refusing())
     ran = call(service, [*line(name, filled), "--json"])
-    assert (ran.code, json.loads(ran.out)["code"]) == (1, "forbidden"), ran.err
+    assert (ran.code, ran.json["code"]) == (1, "forbidden"), ran.err
     assert contents(tmp_path) == before
     assert {(r.kind, r.outcome) for r in service.audit.records} == {("decision", "denied")}
 
 
-WRITES = (Action.CHANGE, Action.SCHEMA_APPLY, Action.BRANCH_CREATE, Action.BRANCH_DELETE, Action.BRANCH_MERGE, Action.ADMIN)
+WRITES = (
+    Action.CHANGE,
+    Action.SCHEMA_APPLY,
+    Action.BRANCH_CREATE,
+    Action.BRANCH_DELETE,
+    Action.BRANCH_MERGE,
+    Action.REVIEW_CREATE,
+    Action.REVIEW_COMMENT,
+    Action.REVIEW_APPROVE,
+    Action.REVIEW_MERGE,
+    Action.ADMIN,
+)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +146,7 @@ def test_whoever_may_only_read_changes_nothing(call: Called, filled: dict[str, s
     service = Watched(Refusing(*WRITES))
     ran = call(service, [*line(name, filled), "--json"])
     if any(operation.writes for _, operation in service.asked):
-        assert (ran.code, json.loads(ran.out)["code"]) == (1, "forbidden"), ran.err
+        assert (ran.code, ran.json["code"]) == (1, "forbidden"), ran.err
     assert contents(Path(filled["graph"])) == before
     assert not Path(filled["new"]).exists()
     assert not [r for r in service.audit.records if r.kind == "write"]
@@ -117,7 +157,8 @@ def test_as_is_taken_by_exactly_what_may_write(call: Called, filled: dict[str, s
     service = Watched()
     arguments = [*line(name, filled), *(["--confirm"] if name == "cleanup" else [])]
     assert call(service, arguments).code == 0
-    assert any(operation.writes for _, operation in service.asked) is ("as" in LEAVES[name].usable and name != "alias")
+    named = "as" in LEAVES[name].usable and name not in ("alias", *NOTHING_TO_SIGN)
+    assert any(operation.writes for _, operation in service.asked) is named
 
 
 # ── what was changed carries the actor ───────────────────────────────────────────────────────────────────────────────────────
@@ -154,12 +195,24 @@ def of_cleanup(filled: dict[str, str]) -> str | None:
         return ledger(g._store.place).record.by
 
 
+def of_review(filled: dict[str, str], number: int = 1) -> str | None:
+    with og_api.open(filled["graph"]) as g:
+        return g.reviews.get(number).events[-1].actor
+
+
 RECORDED: dict[str, Callable[[dict[str, str]], str | None]] = {
     "init": of_new_graph,
     "load": newest,
     "mutate": newest,
     "branch create": of_new_branch,
     "branch merge": newest,
+    "review create": lambda filled: of_review(filled, 3),
+    "review comment": of_review,
+    "review approve": of_review,
+    "review request-changes": of_review,
+    "review merge": of_review,
+    "review close": of_review,
+    "review reopen": lambda filled: of_review(filled, 2),
     "tag create": of_tag,
     "tag delete": of_deleted_tag,
     "revert": newest,
@@ -176,24 +229,27 @@ class Later(Watched):
     def run(self, caller: Any, operation: Any, permit: Any = None) -> Any:
         clock = MovedClock()
         clock.pass_time()
-        vars(self.graphs.open(operation.graph)._store)["_clock"] = clock
+        vars(parts_of(self.graphs.open(operation.graph)).store)["_clock"] = clock
         return super().run(caller, operation, permit)
 
 
-@pytest.mark.parametrize("name", [n for n in TOUCHING if "as" in LEAVES[n].usable and n not in ("alias", "branch delete")])
+@pytest.mark.parametrize(
+    "name", [n for n in TOUCHING if "as" in LEAVES[n].usable and n not in ("alias", "branch delete", *NOTHING_TO_SIGN)]
+)
 def test_what_was_changed_carries_the_actor(call: Called, filled: dict[str, str], name: str) -> None:
     service = Later() if name == "cleanup" else Watched()
-    more = ["--confirm", "--keep", "1"] if name == "cleanup" else []
-    ran = call(service, ["--as", "ada", *line(name, filled), *more, "--json"])
+    arguments = ["cleanup", filled["graph"], "--keep", "1", "--confirm"] if name == "cleanup" else line(name, filled)
+    ran = call(service, ["--as", "ada", *arguments, "--json"])
     assert ran.code == 0, ran.err
     assert RECORDED[name](filled) == "ada"
-    told = json.loads(ran.out)
+    told = ran.json
     for said in (told, told.get("commit")):
         if isinstance(said, dict):
             assert said.get("actor_id", "ada") == "ada", "what is said is what was recorded"
     (written,) = (r for r in service.audit.records if r.kind == "write")
     assert (written.actor, written.outcome, written.origin) == ("ada", "done", "cli")
-    assert (written.commit is None) is (name in ("optimize", "cleanup"))
+    without = name in ("optimize", "cleanup") or (name.startswith("review ") and name != "review merge")
+    assert (written.commit is None) is without
     assert written.rule == "direct-access"
 
 

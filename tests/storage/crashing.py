@@ -36,7 +36,7 @@ from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import SchemaDocument
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
-from omnigraph.storage.commits.publisher import _Waiting as Waiting
+from omnigraph.storage.commits.waiting import Waiting
 from omnigraph.storage.files import place as place_module
 from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.files.place import Durability, Place

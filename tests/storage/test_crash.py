@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -271,11 +272,13 @@ def test_a_look_at_the_store_that_fails_leaves_the_old_graph_or_the_new_one(
     for number in range(1, looks + 1):
         graph = copied(course.template, folder / f"{number}")
         looks, failing = 0, number
-        with pytest.raises(StorageError, match="the store went away"):
+        done = False
+        with suppress(StorageError):
             perform(name, place(graph))
+            done = True  # it was a look at what is only noted down, to be quicker: without it the same is done
         failing = None
         seen = describe(place(graph))
-        if seen != course.old:
+        if done or seen != course.old:
             assert_is_new(name, seen, course.new)
         if seen is None:
             start(place(graph), 2_000_000)

@@ -74,7 +74,7 @@ ALLOWED = {
 
 ATTACHED = {
     ("manifest.py", "create"): "creates the manifest of a branch",
-    ("manifest.py", "publish"): "the swap itself",
+    ("manifest_versions.py", "swap"): "the swap itself, on an object store",
 }
 """Where `LanceDataset.commit` may go without `detached=True`, and why."""
 
@@ -86,6 +86,7 @@ DURABLE = {
     "execute": None,
     "flush": None,
     "fsync": None,
+    "link": None,
     "merge_columns": None,
     "merge_existing_index_segments": None,
     "makedirs": None,
@@ -117,7 +118,7 @@ SCANNED = {"dataset", "_dataset", "ds", "fragment", "tail", "pinned", "head"}
 
 SOUND = {
     ("table.py", "scanner"): "looks at the files first; everything else asks it",
-    ("manifest.py", "_scan"): "looks at the files first",
+    ("manifest_versions.py", "scan"): "looks at the files first",
 }
 """Where Lance may be asked for a scan."""
 

@@ -133,7 +133,9 @@ def test_files_are_synced_before_the_swap_and_the_swap_before_it_is_acknowledged
     before = set(disk.content)
     disk.events.clear()
     upsert(store, a=10)
-    new = {path.relative_to(disk.root / "graph"): path for path in set(disk.content) - before}
+    synced = {path.relative_to(disk.root / "graph"): path for path in set(disk.content) - before}
+    new = {relative: path for relative, path in synced.items() if "#" not in path.name}
+    (staged,) = synced.keys() - new.keys()
     kinds = sorted((path.parts[0], path.parts[-2]) for path in new)
     assert kinds == [
         ("__manifest", "_versions"),
@@ -143,6 +145,11 @@ def test_files_are_synced_before_the_swap_and_the_swap_before_it_is_acknowledged
         ("nodes", "data"),
     ]
     swap = disk.events.index(Call.PUBLISH)
+    assert staged.parts[0] == "__manifest"
+    assert disk.events.index(synced[staged]) < swap, "what a swap makes visible is whole before it"
+    assert disk.events.index(synced[staged].parent) > swap, "its name is not waited for, only the one that it gets"
+    (version,) = (path for path in new.values() if path.parent.name == "_versions" and path.name in staged.name)
+    assert disk.content[version] == disk.content[synced[staged]]
     for relative, path in new.items():
         is_swap = relative.parts[0] == "__manifest" and relative.parts[-2] == "_versions"
         assert (disk.events.index(path) > swap) == is_swap, relative

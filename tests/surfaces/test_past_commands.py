@@ -32,7 +32,7 @@ def test_branches(og: Call, people: Path) -> None:
     assert made == {"uri": str(people), "from": "work", "name": "x", "actor_id": "me"}
     assert og("branch", "delete", "agent/7", "--uri", people).out == "deleted branch agent/7\n"
     assert og("branch", "delete", "agent/7", "--uri", people).code == 1
-    assert og("branch", "delete", "main", "--uri", people).code == 2
+    assert og("branch", "delete", "main", "--uri", people).code == 1
     assert og("branch", "create", "y", "--from", "nowhere", "--uri", people).code == 1
 
 
@@ -98,7 +98,7 @@ def test_the_outcome_as_data(og: Call, people: Path) -> None:
     og("branch", "merge", "work", "--uri", people)
     assert og("branch", "merge", "work", "--uri", people, "--json").json["outcome"] == "already_up_to_date"
     assert og("branch", "merge", "nowhere", "--uri", people).code == 1
-    assert og("branch", "merge", "main", "--uri", people).code == 2
+    assert og("branch", "merge", "main", "--uri", people).code == 1
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_resolutions_that_cannot_be(
     monkeypatch.chdir(tmp_path)
     Path("list.json").write_text("[]")
     before = og("commit", "list", divided, "--json").json
-    assert og("branch", "merge", "work", "--uri", divided, *arguments).code == 2
+    assert og("branch", "merge", "work", "--uri", divided, *arguments).code in (1, 2)
     assert og("commit", "list", divided, "--json").json == before
 
 
@@ -187,8 +187,10 @@ def test_revert(og: Call, people: Path) -> None:
     set_age(og, people, "Ada", 99)
     head = og("commit", "list", people, "--json").json["commits"][0]["graph_commit_id"]
     preview = og("revert", head, "--uri", people, "--dry-run")
+    assert preview.lines[0] == f"preview of reverting {head} on main: reverted"
     assert "  age: 99 -> 36" in preview.lines
     assert og("revert", head, "--uri", people).lines[0] == f"reverted {head} on main: reverted"
+    assert og("revert", head, "--uri", people, "--dry-run").lines[0] == f"preview of reverting {head} on main: nothing_to_revert"
     assert og("revert", head, "--uri", people, "--json").json["outcome"] == "nothing_to_revert"
     first = og("commit", "list", people, "--json").json["commits"][-1]["graph_commit_id"]
     told = og("revert", first, "--uri", people, "--json")
@@ -274,7 +276,7 @@ def test_the_feed(og: Call, people: Path) -> None:
         (["--start", "after:nope"], 1),
         (["--cursor", "x", "--start", "now"], 2),
         (["--op", "upsert"], 2),
-        (["--type", "Nope"], 2),
+        (["--type", "Nope"], 1),
         (["--limit", "100000"], 1),
         (["--branch", "nowhere"], 1),
     ],
@@ -291,7 +293,7 @@ def test_a_baseline_and_what_follows(og: Call, people: Path, tmp_path: Path) -> 
     set_age(og, people, "Cy", 5)
     blocks = og("changes", "poll", "--uri", people, "--cursor", told["resume_cursor"], "--json").json["blocks"]
     assert [len(b["changes"]) for b in blocks] == [1]
-    assert og("changes", "baseline", "--uri", people, "--out", tmp_path / "no" / "where").code == 2
+    assert og("changes", "baseline", "--uri", people, "--out", tmp_path / "no" / "where").code == 1
     assert [p.name for p in tmp_path.glob("*.part")] == []
 
 

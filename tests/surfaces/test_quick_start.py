@@ -27,7 +27,7 @@ ALLOWED = ("omnigraph.storage.rewriting", "omnigraph.storage.rewriting.derived",
 COMPILED = 12
 """Classes of ours of which a dataclass writes and compiles the constructor: those that change, and one that has an order."""
 
-MOST = 260
+MOST = 266
 """Modules of ours that a query imports at most, at 0.2 ms each. 285 before those that only writes need were left for later; 240
 before known ids, quantized vectors, hints and small files had modules of their own."""
 
@@ -102,4 +102,4 @@ def test_parquet_is_written_and_read_by_commands_that_skip_it_for_folders(people
 def test_help_imports_little(tmp_path: Path) -> None:
     imported = started(tmp_path / "cache", "--help")["modules"]
     assert [m for m in imported if m.split(".")[0] in ("lance", "numpy", "pyarrow", "rich", "yaml", "msgspec")] == []
-    assert len([m for m in imported if m.startswith("omnigraph")]) <= 30
+    assert len([m for m in imported if m.startswith("omnigraph")]) <= 32

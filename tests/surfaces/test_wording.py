@@ -9,6 +9,7 @@ import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -44,7 +45,6 @@ OF_PYTHON = {
 """What hints may say to people who can only be writing Python."""
 
 NOT_ON_THE_COMMAND_LINE = {
-    "again": "vectors of a graph are made from Python",
     "embedder": "a provider is an object of Python",
     "external_blobs": "of a graph that is opened from Python",
     "memory": "of a graph that is opened from Python",
@@ -58,10 +58,10 @@ NOT_ON_THE_COMMAND_LINE = {
 
 
 def hints() -> Iterator[tuple[str, str]]:
-    """Every text of a hint in the sources outside of the command line and Spark, whose readers are known; and where it stands."""
+    """Every text of a hint outside of the command line, clusters (which have no other) and Spark, whose readers are known."""
     for path in sorted(SOURCES.rglob("*.py")):
         where = str(path.relative_to(SOURCES))
-        if where.startswith(("surfaces/cli/", "surfaces/http/", "pipeline/", "hints.py")):
+        if where.startswith(("surfaces/cli/", "surfaces/http/", "cluster/", "pipeline/", "hints.py")):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
@@ -103,15 +103,16 @@ def messages() -> Iterator[tuple[str, str]]:
                         yield f"{where}:{node.lineno}", text
 
 
-def named(kind: str) -> set[str]:
-    """Options or actions that the sources name."""
-    return {
+@cache
+def named(kind: str) -> frozenset[str]:
+    """Options or actions that the sources name. All of the sources are read for it: once for each kind."""
+    return frozenset(
         node.args[0].value
         for path in SOURCES.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == kind
         if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
-    }
+    )
 
 
 def options() -> set[str]:
@@ -161,14 +162,18 @@ def test_every_option_of_a_hint_is_one_of_python_and_of_the_command_line() -> No
     assert {flag for said in (*FLAGS.values(), *PLAIN.values()) for flag in FLAG.findall(said)} <= options()
 
 
+OWNERS = {"omnigraph": omnigraph, "g": omnigraph.Graph, "g.reviews": omnigraph.Reviews}
+"""What the calls of hints are methods of."""
+
+
 def test_every_action_of_a_hint_is_an_operation_that_each_surface_has_words_for() -> None:
     known = {module.name for module in pkgutil.iter_modules(operations.__path__)} | {"help"}
     assert named("Action") <= known
     assert named("Action") == set(PYTHON.calls)
-    assert named("Action") - set(COMMANDS) == {"help", "embed"}
+    assert named("Action") - set(COMMANDS) == {"help"}
     for call in PYTHON.calls.values():
         owner, _, method = call.removesuffix("()").rpartition(".")
-        assert owner == "" or callable(getattr(omnigraph if owner == "omnigraph" else omnigraph.Graph, method))
+        assert owner == "" or callable(getattr(OWNERS[owner], method))
     assert {command.removeprefix("omnigraph ") for command in COMMANDS.values()} <= {path for path, _ in leaves()}
 
 
@@ -259,7 +264,7 @@ def test_what_a_load_says_can_be_typed(tmp_path: Path, og: Call, people: Path) -
     assert og(*load, *shlex.split(said[1].replace("…", "Person"))).code == 0
     (tmp_path / "Knows.csv").write_text("from,to,since\nAda,Bob,2024-05-01T10:30:00Z\n")
     load = ["load", str(people), "--data", str(tmp_path / "Knows.csv"), "--mode", "merge"]
-    for told in (og(*load).err, og(*load, "--json").out):
+    for told in (og(*load).err, og(*load, "--json").err):
         said = re.search(r"(--lossy \w+)", told)
         assert said is not None, told
         assert 'lossy="' not in told

@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
-from omnigraph.catalog.ir import EdgeIR, InterfaceIR, KeyIR, NodeIR, PropertyField, PropertyIR, SchemaIR, shape_of
+from omnigraph.catalog.ir import (
+    ConstraintIR,
+    EdgeIR,
+    InterfaceIR,
+    KeyIR,
+    NodeIR,
+    PropertyField,
+    PropertyIR,
+    SchemaIR,
+    shape_of,
+)
 from omnigraph.catalog.shape import Constraint, Embed
 from omnigraph.language.gq.spelling import edge_spelling
 from omnigraph.model.frozen import frozen
-from omnigraph.model.types import PropertyType
+from omnigraph.model.types import PropertyType, Scalar
 
 
 @frozen
@@ -28,10 +38,13 @@ class Property:
     embed: Embed | None = None
 
 
+ENDS: Final = tuple(Property(end, 0, PropertyType(Scalar.STRING)) for end in ("src", "dst"))
+"""The ends of an edge where they are part of its key: ids of nodes, under no identity of their own."""
+
 Kind = Literal["node", "edge"]
 
 
-@frozen
+@frozen(slots=False)
 class EntityType:
     """A node or edge type."""
 
@@ -43,7 +56,8 @@ class EntityType:
     """By name, in alphabetical order: the physical column order after `id` and the ends."""
     constraints: tuple[Constraint, ...]
     key: tuple[Property, ...] = ()
-    """Key properties in the order of the canonical id (ascending property id); empty when the type has no key."""
+    """What the canonical id is made of, in its order: the ends of an edge (as texts, `ENDS`), then properties by ascending id.
+    Empty when the type has no key."""
     implements: tuple[str, ...] = ()
     """Interfaces of a node type."""
     source: str = ""
@@ -67,7 +81,7 @@ class EntityType:
         """Columns that every type of its kind has, before its properties."""
         return ("id",) if self.is_node else ("id", "src", "dst")
 
-    @property
+    @cached_property
     def key_names(self) -> frozenset[str]:
         return frozenset(p.name for p in self.key)
 
@@ -129,23 +143,30 @@ def _properties(properties: tuple[PropertyIR, ...]) -> dict[str, Property]:
 
 def _node(node: NodeIR, constraints: tuple[Constraint, ...]) -> EntityType:
     properties = _properties(node.properties)
-    key: tuple[Property, ...] = ()
-    for constraint in node.constraints:
-        if isinstance(constraint, KeyIR):
-            names = {f.ref.name for f in constraint.fields if isinstance(f, PropertyField)}
-            key = tuple(sorted((properties[n] for n in names), key=lambda p: p.property_id))
     implements = tuple(ref.name for ref in node.implements)
+    key = _key(node.constraints, properties)
     return EntityType("node", node.name, node.type_id, node.incarnation, properties, constraints, key, implements)
 
 
+def _key(constraints: tuple[ConstraintIR, ...], properties: Mapping[str, Property]) -> tuple[Property, ...]:
+    for constraint in constraints:
+        if isinstance(constraint, KeyIR):
+            named = [properties[field.name] for field in constraint.fields if isinstance(field, PropertyField)]
+            ends = {field.name for field in constraint.fields} - properties.keys()
+            return (*(end for end in ENDS if end.name in ends), *sorted(named, key=lambda p: p.property_id))
+    return ()
+
+
 def _edge(edge: EdgeIR, constraints: tuple[Constraint, ...]) -> EntityType:
+    properties = _properties(edge.properties)
     return EntityType(
         "edge",
         edge.name,
         edge.type_id,
         edge.incarnation,
-        _properties(edge.properties),
+        properties,
         constraints,
+        _key(edge.constraints, properties),
         source=edge.source.name,
         target=edge.target.name,
         minimum=edge.minimum,

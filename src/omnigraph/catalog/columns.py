@@ -9,8 +9,10 @@ from omnigraph.model.arrow import arrow_field
 
 
 def columns_of(type_: EntityType) -> pa.Schema:
-    """The columns of a node or edge type."""
-    implicit = type_.implicit
-    fields = [pa.field(name, pa.string(), nullable=False) for name in implicit]
-    fields += [arrow_field(name, type_.properties[name].type) for name in sorted(type_.properties)]
-    return pa.schema(fields)
+    """The columns of a node or edge type. Made once for each: every write asks for them."""
+    known: pa.Schema | None = type_.__dict__.get("columns")
+    if known is None:
+        fields = [pa.field(name, pa.string(), nullable=False) for name in type_.implicit]
+        fields += [arrow_field(name, type_.properties[name].type) for name in sorted(type_.properties)]
+        known = type_.__dict__["columns"] = pa.schema(fields)
+    return known

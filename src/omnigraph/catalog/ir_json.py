@@ -32,7 +32,7 @@ from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_I64, MAX_U32, MAX_U64, MAX_VECTOR_DIMENSION, MIN_I64
 from omnigraph.model.types import PropertyType, Scalar
 
-_SCALARS = {scalar.value: scalar for scalar in Scalar if scalar is not Scalar.VECTOR}
+_SCALARS = {scalar.value: scalar for scalar in Scalar if scalar not in (Scalar.VECTOR, Scalar.DURATION)}
 
 
 def read_ir_text(text: str) -> SchemaIR:

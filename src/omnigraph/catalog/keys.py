@@ -1,9 +1,10 @@
-"""Canonical entity ids: the text of a node's key values.
+"""Canonical entity ids: the text of an entity's key values.
 
 One key property gives its text; several give a compact JSON array of their texts, ordered by property id, so that renaming a
-property never changes an id.
+property never changes an id. In the key of an edge its ends come first: the ids of two nodes, whatever these are made of.
 
     name "Ada"                      Ada
+    src "Ada", dst "Bob"            ["Ada","Bob"]
     number 7, tenant "acme"         ["7","acme"]
     Date 2024-01-01                 19723                    days since 1970-01-01
     DateTime 2024-01-01T00:00:00Z   1704067200000            milliseconds since the epoch
@@ -31,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def entity_id(key: Sequence[Property], values: Mapping[str, KeyValue | None]) -> str:
-    """The id of a node with these key values; `key` is in canonical order (`EntityType.key`)."""
+    """The id of an entity with these key values; `key` is in canonical order (`EntityType.key`)."""
     texts = [key_text(prop.name, prop.type, values.get(prop.name)) for prop in key]
     return texts[0] if len(texts) == 1 else compact(texts)
 

@@ -102,9 +102,12 @@ class _Facts:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def key_properties(self, node_type: str) -> frozenset[str]:
-        node = self._catalog.nodes.get(node_type)
-        return frozenset() if node is None else node.key_names
+    def key_properties(self, type_: str) -> frozenset[str]:
+        found = self._catalog.nodes.get(type_) or self._catalog.edge(type_)
+        return frozenset() if found is None else found.key_names & found.properties.keys()
+
+    def is_edge(self, type_: str) -> bool:
+        return type_ not in self._catalog.nodes and self._catalog.edge(type_) is not None
 
     def settable_properties(self, node_type: str) -> tuple[str, ...] | None:
         node = self._catalog.nodes.get(node_type)

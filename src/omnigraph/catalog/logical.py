@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from omnigraph.language.gq.tree import AggregateFunction, Direction, Function
+from omnigraph.language.gq.tree import AggregateFunction, Direction, Function, Nulls
 from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -21,6 +21,7 @@ ANONYMOUS = "_"
 
 BOOL = PropertyType(Scalar.BOOL)
 DATETIME = PropertyType(Scalar.DATETIME)
+DURATION = PropertyType(Scalar.DURATION)
 SCORE = PropertyType(Scalar.F64, nullable=True)
 
 
@@ -29,7 +30,7 @@ SCORE = PropertyType(Scalar.F64, nullable=True)
 
 @frozen
 class PropertyValue:
-    """A property of a bound node or edge."""
+    """A property of a bound node or edge, or its id."""
 
     variable: str
     property: str
@@ -39,12 +40,13 @@ class PropertyValue:
 
 @frozen
 class Entity:
-    """A bound node itself; as a result its id."""
+    """A bound node or edge itself; as a result its id."""
 
     variable: str
     label: str
-    """The node type, or the interface, the variable ranges over."""
+    """The node type, the interface or the edge type the variable ranges over."""
     nullable: bool = False
+    of_edge: bool = False
 
 
 @frozen
@@ -113,12 +115,50 @@ class Fusion:
     type: PropertyType = SCORE
 
 
+class Operation(Enum):
+    """What values are computed by, as it is written."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    REMAINDER = "%"
+    NEGATE = "- "
+    LOWER = "lower"
+    UPPER = "upper"
+    LENGTH = "length"
+    CONCAT = "concat"
+    COALESCE = "coalesce"
+    DAYS = "days"
+    HOURS = "hours"
+    MINUTES = "minutes"
+    SECONDS = "seconds"
+
+
+@frozen
+class Computed:
+    """A value computed from others: arithmetic, or a function."""
+
+    operation: Operation
+    arguments: tuple[Expression, ...]
+    type: PropertyType
+
+
 @frozen
 class Aggregated:
     function: AggregateFunction
     argument: Expression
     distinct: bool
     type: PropertyType
+
+
+@frozen
+class Found:
+    """A column of the groups found so far, by its place. Plans have it; the checker never makes one."""
+
+    place: int
+    text: str
+    type: PropertyType | None
 
 
 @frozen
@@ -129,8 +169,43 @@ class Column:
     type: PropertyType | None = None
 
 
-Expression = PropertyValue | Entity | Parameter | Constant | Now | TextMatch | Nearest | Bm25 | Fusion | Aggregated | Column
+Expression = (
+    PropertyValue
+    | Entity
+    | Parameter
+    | Constant
+    | Now
+    | TextMatch
+    | Nearest
+    | Bm25
+    | Fusion
+    | Computed
+    | Aggregated
+    | Column
+    | Found
+)
 Ranking = Nearest | Bm25 | Fusion
+
+
+def is_fixed(expression: Expression) -> bool:
+    """Whether a value is the same for every row of a query."""
+    if isinstance(expression, Computed):
+        return all(map(is_fixed, expression.arguments))
+    return isinstance(expression, Parameter | Constant | Now)
+
+
+def declared_values(expression: Expression) -> tuple[str, ...] | None:
+    """The values of an enum in the order it declares, if it is an enum that is ordered by another than that of texts."""
+    if isinstance(expression, Entity) or expression.type is None or expression.type.is_list:
+        return None
+    return expression.type.enum_order
+
+
+def aggregates_in(expression: Expression) -> tuple[Aggregated, ...]:
+    """The aggregates that a value is computed from."""
+    if isinstance(expression, Computed):
+        return tuple(found for argument in expression.arguments for found in aggregates_in(argument))
+    return (expression,) if isinstance(expression, Aggregated) else ()
 
 
 # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,6 +223,7 @@ class Comparator(Enum):
     STRING_CONTAINS = "string_contains"
     """Substring."""
     STARTS_WITH = "starts_with"
+    ENDS_WITH = "ends_with"
 
 
 @frozen
@@ -167,6 +243,8 @@ class IsNull:
 class Among:
     operand: Expression
     choices: Expression
+    negated: bool = False
+    """Whether it is none of them that is asked for."""
 
 
 @frozen
@@ -179,7 +257,14 @@ class AnyOf:
     parts: tuple[Condition, ...]
 
 
-Condition = Compare | IsNull | Among | TextMatch | AllOf | AnyOf
+@frozen
+class Not:
+    """What is inside is known to be false."""
+
+    part: Condition
+
+
+Condition = Compare | IsNull | Among | TextMatch | AllOf | AnyOf | Not
 
 
 # ── patterns ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -228,6 +313,8 @@ class Hop:
     minimum: int = 1
     maximum: int = 1
     edge_variable: str | None = None
+    path_variable: str | None = None
+    """The shortest path between the two, if it is asked for."""
 
 
 @frozen
@@ -272,6 +359,13 @@ class Projection:
 class SortKey:
     expression: Expression
     direction: Direction
+    nulls: Nulls | None = None
+    """Where missing values come, if that was said."""
+
+    @property
+    def nulls_first(self) -> bool:
+        """Null is the smallest value, unless it was said where it comes."""
+        return self.direction is Direction.ASC if self.nulls is None else self.nulls is Nulls.FIRST
 
     @property
     def is_backwards(self) -> bool:
@@ -294,35 +388,35 @@ class ReadQuery:
     projections: tuple[Projection, ...]
     distinct: bool
     order: tuple[SortKey, ...]
-    limit: int | None
-    offset: int | None
+    limit: int | Parameter | None
+    offset: int | Parameter | None
+    having: Condition | None = None
+    """Which groups are kept."""
 
     @property
     def aggregates(self) -> bool:
-        return any(isinstance(p.expression, Aggregated) for p in self.projections)
+        """Whether rows are grouped."""
+        return self.having is not None or any(aggregates_in(p.expression) for p in self.projections)
+
+
+IT = "#"
+"""The variable that stands for what an update or delete is about: its `where` and `set` name properties alone."""
 
 
 @frozen
 class Assign:
     property: str
     type: PropertyType
-    value: Expression
-
-
-@frozen
-class Where:
-    """The one comparison of an update or delete. `from` and `to` of an edge are properties here."""
-
-    property: str
-    type: PropertyType
-    comparator: Comparator
-    value: Expression
+    value: Expression | None
+    """None: it gets no value."""
 
 
 @frozen
 class InsertNode:
     type: str
     assignments: tuple[Assign, ...]
+    pattern: tuple[Pattern, ...] = ()
+    """One for each row of it; without one, one."""
 
 
 @frozen
@@ -331,28 +425,64 @@ class InsertEdge:
     source: Expression
     target: Expression
     assignments: tuple[Assign, ...]
+    pattern: tuple[Pattern, ...] = ()
 
 
 @frozen
 class UpdateNode:
     type: str
     assignments: tuple[Assign, ...]
-    where: Where
+    where: Condition
+
+
+@frozen
+class UpdateEdge:
+    type: str
+    assignments: tuple[Assign, ...]
+    where: Condition
+    """The ends of an edge are its properties `src` and `dst` here."""
+
+
+@frozen
+class PatchNode:
+    """A node by its key: what is assigned changes, the rest stays as it is. If there is none, it is inserted."""
+
+    type: str
+    assignments: tuple[Assign, ...]
 
 
 @frozen
 class DeleteNode:
     type: str
-    where: Where
+    where: Condition
 
 
 @frozen
 class DeleteEdge:
     type: str
-    where: Where
+    where: Condition
 
 
-Statement = InsertNode | InsertEdge | UpdateNode | DeleteNode | DeleteEdge
+@frozen
+class UpdateMatched:
+    """What a variable of a pattern stands for is changed."""
+
+    pattern: tuple[Pattern, ...]
+    entity: Entity
+    assignments: tuple[Assign, ...]
+
+
+@frozen
+class DeleteMatched:
+    """What a variable of a pattern stands for is removed."""
+
+    pattern: tuple[Pattern, ...]
+    entity: Entity
+
+
+Statement = (
+    InsertNode | InsertEdge | UpdateNode | UpdateEdge | PatchNode | DeleteNode | DeleteEdge | UpdateMatched | DeleteMatched
+)
 
 
 @frozen

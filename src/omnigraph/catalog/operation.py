@@ -12,6 +12,7 @@ from typing import Literal
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.catalog import Catalog
+from omnigraph.catalog.render import expression_text
 from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -28,6 +29,7 @@ _KINDS = {
     Scalar.DATE: "date",
     Scalar.DATETIME: "datetime",
     Scalar.VECTOR: "vector",
+    Scalar.DURATION: "duration",
 }
 
 
@@ -89,6 +91,8 @@ def describe(catalog: Catalog, query: lg.LogicalQuery) -> Operation:
         targets = list(_written(catalog, statement))
         writes += targets
         reads += targets
+        if isinstance(statement, lg.InsertNode | lg.InsertEdge | lg.UpdateMatched | lg.DeleteMatched):
+            reads += _pattern_facts(statement.pattern)
         if isinstance(statement, lg.InsertEdge):
             edge = catalog.edges[statement.type]
             reads += [Fact("node", edge.source), Fact("node", edge.target)]
@@ -97,11 +101,15 @@ def describe(catalog: Catalog, query: lg.LogicalQuery) -> Operation:
 
 def _written(catalog: Catalog, statement: lg.Statement) -> Iterator[Fact]:
     match statement:
-        case lg.InsertNode(name) | lg.UpdateNode(name):
+        case lg.InsertNode(name) | lg.UpdateNode(name) | lg.PatchNode(name):
             yield Fact("node", name)
-        case lg.InsertEdge(name) | lg.DeleteEdge(name):
+        case lg.InsertEdge(name) | lg.DeleteEdge(name) | lg.UpdateEdge(name):
             yield Fact("edge", name)
-        case lg.DeleteNode(name):
+        case lg.UpdateMatched(_, entity) | lg.DeleteMatched(_, entity) if entity.of_edge:
+            yield Fact("edge", entity.label)
+        case lg.UpdateMatched(_, entity):
+            yield Fact("node", entity.label)
+        case lg.DeleteNode(name) | lg.DeleteMatched(_, lg.Entity(label=name)):
             yield Fact("node", name)
             for edge in catalog.incident_edges(name):
                 yield Fact("edge", edge.name)
@@ -140,7 +148,7 @@ def _field(projection: lg.Projection) -> Field:
 
 def _static_name(expression: lg.Expression) -> str:
     match expression:
-        case lg.PropertyValue(_, name) | lg.Parameter(name) | lg.Column(name):
+        case lg.PropertyValue(_, name) | lg.Parameter(name) | lg.Column(name) | lg.Found(_, name):
             return name
         case lg.Entity(variable):
             return variable
@@ -158,6 +166,8 @@ def _static_name(expression: lg.Expression) -> str:
             return "bm25"
         case lg.Fusion():
             return "rrf"
+        case lg.Computed():
+            return expression_text(expression)
 
 
 def _typed_field(name: str, type_: PropertyType) -> Field:

@@ -86,6 +86,8 @@ class PropertyShape:
     satisfies: tuple[tuple[str, str], ...] = ()
     """(interface, property) pairs this property fulfils; sorted."""
     rename_from: str | None = field(default=None, compare=False)
+    renamed_values: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """Values of an enum that had another name before: old, new."""
 
 
 @frozen

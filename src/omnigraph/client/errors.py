@@ -9,10 +9,13 @@ import msgspec
 from msgspec import UNSET
 
 from omnigraph import errors as e
+from omnigraph.client.values import conflict_of
 from omnigraph.engine.write.violations import Violation
 from omnigraph.hints import Hint
 from omnigraph.model.frozen import frozen
+from omnigraph.wire.advice import advice_of
 from omnigraph.wire.errors import ErrorOutput
+from omnigraph.wire.outputs import ConflictOutput
 from omnigraph.wire.wording import HTTP
 
 _DECODER: Final = msgspec.json.Decoder(ErrorOutput)
@@ -54,31 +57,6 @@ class Diagnostic:
         return self.data
 
 
-@frozen
-class Conflict:
-    """Something that both sides of a merge changed."""
-
-    entity_kind: str
-    type: str
-    entity: str | None
-    kind: str
-    message: str
-
-    @property
-    def key(self) -> str:
-        """What a resolution names it by."""
-        return f"{self.kind}:{self.entity_kind}:{self.type}:{self.entity}"
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "entity_kind": self.entity_kind,
-            "type_name": self.type,
-            "entity_id": self.entity,
-            "kind": self.kind,
-            "message": self.message,
-        }
-
-
 def error_of(status: int, body: bytes, request_id: str | None) -> e.GraphError:
     """The error that an answer carries, made as it was made there: with the details that its class takes."""
     try:
@@ -88,11 +66,13 @@ def error_of(status: int, body: bytes, request_id: str | None) -> e.GraphError:
     condition = said.condition if isinstance(said.condition, str) else ""
     cls: Any = _leaves(e.GraphError).get(condition) or _BY_STATUS.get(status, e.StorageError)
     takes = signature(cls).parameters
-    hint = _hint(cls, said.hint if isinstance(said.hint, str) else "")
+    hint = _hint(cls, said)
     if "diagnostics" in takes:
         error: e.GraphError = cls(_diagnostics(said), hint=hint)
     else:
-        error = cls(said.error, hint=hint, **{name: value for name, value in _details(said).items() if name in takes})
+        found = _details(said)
+        message = found.pop("message", said.error)
+        error = cls(message, hint=hint, **{name: value for name, value in found.items() if name in takes})
     if isinstance(said.retryable, bool):
         error.retryable = said.retryable
     if request_id is not None:
@@ -100,10 +80,13 @@ def error_of(status: int, body: bytes, request_id: str | None) -> e.GraphError:
     return error
 
 
-def _hint(cls: type[e.GraphError], said: str) -> Hint:
-    """What the server advises; what it says of every such error in the words of HTTP, Python has words of its own for."""
+def _hint(cls: type[e.GraphError], said: ErrorOutput) -> Hint:
+    """What the server advises, to be worded here."""
+    if isinstance(said.details, dict) and "advice" in said.details:
+        return advice_of(said.details["advice"])
+    text = said.hint if isinstance(said.hint, str) else ""
     usual = cls.default_hint if isinstance(cls.default_hint, Hint) else Hint(cls.default_hint)
-    return usual if said in ("", usual.worded(HTTP)) else Hint(said)
+    return usual if text in ("", usual.worded(HTTP)) else Hint(text)
 
 
 def _diagnostics(said: ErrorOutput) -> tuple[Diagnostic, ...]:
@@ -119,7 +102,7 @@ def _diagnostics(said: ErrorOutput) -> tuple[Diagnostic, ...]:
 
 def _details(said: ErrorOutput) -> dict[str, Any]:
     """What the answer says beside its text."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = dict(said.details) if isinstance(said.details, dict) else {}
     for detail in (
         said.precondition_failure,
         said.resource_limit,
@@ -132,10 +115,13 @@ def _details(said: ErrorOutput) -> dict[str, Any]:
     if "graph_commit_id" in found:
         found["commit"] = found["graph_commit_id"]
     if isinstance(said.violations, list):
-        names = {"rule", "type", "message", "property", "entity", "value", "line", "reason"}
+        names = {"rule", "type", "message", "property", "entity", "value", "file", "line", "reason"}
         found["violations"] = tuple(Violation(**{n: v for n, v in d.items() if n in names}) for d in said.violations)
-    if isinstance(said.merge_conflicts, list):
+    if isinstance(said.conflicts, list):
+        found["conflicts"] = tuple(conflict_of(msgspec.convert(c, ConflictOutput)) for c in said.conflicts)
+    elif isinstance(said.merge_conflicts, list):  # a server that says no more of them
+        bare = {"key": "", "base": None, "ours": None, "theirs": None}
         found["conflicts"] = tuple(
-            Conflict(c.entity_kind, c.type_name, c.entity_id, c.kind, c.message) for c in said.merge_conflicts
+            conflict_of(msgspec.convert({**msgspec.to_builtins(c), **bare}, ConflictOutput)) for c in said.merge_conflicts
         )
     return found

@@ -1,20 +1,25 @@
 """Requests to a server, and what comes of them.
 
-Reads are sent again when a connection fails before an answer came; writes are not, since nobody knows whether they happened.
+What may be repeated without harm (reads, and writes that carry an idempotency key) is sent again when a connection fails before
+an answer came; other writes are not, since nobody knows whether they happened.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from socket import SHUT_RDWR, socket
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from omnigraph.client.errors import error_of
-from omnigraph.errors import StorageError, UsageError
+from omnigraph.errors import QueryCancelled, StorageError, UsageError
 
 if TYPE_CHECKING:
     import httpx
@@ -23,6 +28,8 @@ T = TypeVar("T")
 
 ATTEMPTS: Final = 3
 TOKEN: Final = "OMNIGRAPH_BEARER_TOKEN"
+_LOOK: Final = 0.02
+"""Seconds between two looks at whether a read was cancelled."""
 
 
 class Transport:
@@ -33,7 +40,6 @@ class Transport:
             import httpx
         except ImportError:
             raise UsageError("httpx is not installed", hint="pip install 'omnigraph[client]'") from None
-        from urllib.parse import quote
 
         self.url, self.graph = url.rstrip("/"), graph
         self._errors = httpx.TransportError
@@ -42,7 +48,10 @@ class Transport:
             raise UsageError("a token is printable ASCII", hint="Check where it was read from.")
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         base = f"{self.url}/graphs/{quote(graph, safe='')}"
-        self._client = httpx.Client(base_url=base, headers=headers, timeout=timeout)
+        self._waiting = httpx.Timeout(timeout, read=None)
+        """For what takes as long as it takes: the server bounds it."""
+        self._made: Callable[[], httpx.Client] = partial(httpx.Client, base_url=base, headers=headers, timeout=timeout)
+        self._client = self._made()
 
     def __repr__(self) -> str:
         return f"{self.url}/graphs/{self.graph}"
@@ -56,8 +65,8 @@ class Transport:
         return msgspec.json.decode(self.send("GET", path, params=params, again=True).content, type=answer)
 
     def post(self, path: str, body: object, answer: type[T], *, again: bool = False, **more: Any) -> T:
-        """Ask for something to be done."""
-        return msgspec.json.decode(self.send("POST", path, body=body, again=again, **more).content, type=answer)
+        """Ask for something to be done, however long it takes."""
+        return msgspec.json.decode(self.send("POST", path, body=body, again=again, long=True, **more).content, type=answer)
 
     def send(
         self,
@@ -65,20 +74,28 @@ class Transport:
         path: str,
         *,
         body: object = None,
-        content: Any = None,
+        content: Callable[[], Iterator[bytes]] | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         again: bool = False,
+        long: bool = False,
+        cancel: Event | None = None,
     ) -> httpx.Response:
-        """A request and its answer, or the error that it carries. `again`: it may be sent again."""
+        """A request and its answer, or the error that it carries. `again`: it may be sent again; `long`: it may take a while."""
         self._require_open()
         given = dict(headers or {})
         if body is not None:
-            content, given["Content-Type"] = msgspec.json.encode(body), "application/json"
+            given["Content-Type"] = "application/json"
+        encoded = None if body is None else msgspec.json.encode(body)
         wanted = {name: value for name, value in (params or {}).items() if value is not None and value != ()}
         for attempt in range(ATTEMPTS if again else 1):
+            sent = encoded if content is None else content()
+            more: dict[str, Any] = {"content": sent, "params": wanted, "headers": given}
+            if long:
+                more["timeout"] = self._waiting
             try:
-                found = self._client.request(method, path, content=content, params=wanted, headers=given)
+                ask = self._client.request if cancel is None else partial(self._unless, cancel)
+                found = ask(method, path, **more)
                 break
             except self._errors as error:
                 if attempt + 1 == (ATTEMPTS if again else 1):
@@ -86,6 +103,38 @@ class Transport:
                 time.sleep(0.05 * 4**attempt)
         if found.status_code >= 400:
             raise error_of(found.status_code, found.content, found.headers.get("x-request-id"))
+        return found
+
+    def _unless(self, cancel: Event, method: str, path: str, **more: Any) -> httpx.Response:
+        """A request on a connection of its own, which is closed when nobody wants the answer any more: the server sees it."""
+        came: list[Any] = []
+        sockets: list[socket] = []
+
+        def connected(event: str, about: Mapping[str, Any]) -> None:
+            if event == "connection.connect_tcp.complete":
+                sockets.append(about["return_value"].get_extra_info("socket"))
+
+        more["extensions"] = {"trace": connected}
+        with self._made() as client:
+
+            def ask() -> None:
+                try:
+                    came.append(client.request(method, path, **more))
+                except Exception as error:  # raised where the answer is waited for
+                    came.append(error)
+
+            asking = Thread(target=ask, daemon=True)
+            asking.start()
+            while asking.is_alive():
+                if cancel.is_set():
+                    for used in sockets:  # closing alone would wait for whoever reads from it
+                        with suppress(OSError):  # it is closed already
+                            used.shutdown(SHUT_RDWR)
+                    raise QueryCancelled("cancelled while the server was working on it")
+                asking.join(_LOOK)
+        if isinstance(came[0], Exception):
+            raise came[0]
+        found: httpx.Response = came[0]
         return found
 
     @contextmanager

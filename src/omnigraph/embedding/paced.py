@@ -1,10 +1,16 @@
-"""Many texts through a provider: in batches, no faster than allowed, and again when it stumbles.
+"""Many texts through a provider: in batches, several under way, no faster than allowed, and again when it stumbles.
 
-    texts ──batches of `batch`──▶ wait for a turn ──▶ provider ──▶ vectors
-                                                        └ stumbled: wait twice as long as before, at most `attempts` times
+    texts ──batches──▶ wait for a turn ──▶ provider ──▶ vectors, checked
+                                             └ stumbled: wait twice as long as before, or as long as it asks for
 
-What is worth another try: errors that say so themselves (`retryable`), and those of the network. Everything else is raised at
-once, as `EmbeddingFailed`. Several threads may share one `Paced`: the rate is that of all of them together.
+A batch is as many texts as a request may hold, by number and by bytes. What is worth another try: what says so itself, and errors
+of the network. Everything else is raised at once, as `EmbeddingFailed`; what is under way then is waited for, so that no answer
+that was paid for is lost. Whoever leaves early (Ctrl-C) does not wait: requests are made by threads that the process does not
+wait for either. When a provider asks to be left alone for a while (Retry-After), all requests wait.
+
+    requests = Requests(Paced(provider, pace))
+    requests.add("first", texts, 64)
+    requests.done()                        [("first", batch, vectors), …] as soon as there is any
 """
 
 from __future__ import annotations
@@ -12,46 +18,48 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
-from threading import Lock
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from threading import Condition, Event, Lock, Thread
+from types import TracebackType
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from omnigraph.embedding.port import Embedder, as_failure, is_passing
-from omnigraph.errors import GraphError, QueryError, UsageError
-from omnigraph.model.frozen import frozen
-from omnigraph.model.phrases import counted
+from omnigraph.embedding.pace import Pace, Usage
+from omnigraph.embedding.port import Answer, Embedder, Provider, Purpose, Stumbled, Vectors, as_failure, checked, is_passing
+from omnigraph.errors import EmbeddingFailed, GraphError
 
-Vectors = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+K = TypeVar("K")
+
+_LONGEST_ASKED: Final = 300.0
+"""Seconds a provider may ask to wait, at most."""
+
+_SHORTEST: Final = 0.01
+"""Seconds that an attempt may take at least: who waited for a turn until the deadline has one more."""
+
+_LOOK: Final = 0.2
+"""Seconds after which somebody who waits can be interrupted."""
 
 
-@frozen
-class Pace:
-    """How fast and how often a provider is called."""
+def pace_of(embedder: Embedder, pace: Pace | None) -> Pace:
+    """How a provider is called: as somebody says, or as itself says."""
+    if pace is not None:
+        return pace
+    return embedder.pace if isinstance(embedder, Provider) else Pace()
 
-    batch: int = 128
-    """Texts per request."""
-    per_second: float | None = None
-    """Most texts per second; None: as many as it takes."""
-    attempts: int = 5
-    first_wait: float = 0.2
-    longest_wait: float = 30.0
 
-    def __post_init__(self) -> None:
-        for name, given, least in (("batch", self.batch, 1), ("attempts", self.attempts, 1)):
-            if given < least:
-                raise UsageError(f"{name} cannot be {given}", hint=f"It is at least {least}.")
-        if self.per_second is not None and self.per_second <= 0:
-            raise UsageError(f"{self.per_second} texts per second is too slow", hint="Give a number above 0, or none.")
-
-    def __repr__(self) -> str:
-        rate = "as fast as it answers" if self.per_second is None else f"at most {self.per_second:g} texts a second"
-        return f"Pace: {counted(self.batch, 'text')} a request, {rate}, {counted(self.attempts, 'attempt')}"
-
-    def shared_by(self, workers: int) -> Pace:
-        """The pace of each of several that work side by side."""
-        rate = None if self.per_second is None else self.per_second / max(1, workers)
-        return Pace(self.batch, rate, self.attempts, self.first_wait, self.longest_wait)
+def batches(texts: Sequence[str], pace: Pace) -> Iterator[Sequence[str]]:
+    """Texts in parts that fit in one request."""
+    start = held = 0
+    for at, text in enumerate(texts):
+        size = len(text.encode())
+        if at > start and (at - start == pace.batch or held + size > pace.batch_bytes):
+            yield texts[start:at]
+            start, held = at, 0
+        held += size
+    if start < len(texts):
+        yield texts[start:]
 
 
 class Paced:
@@ -60,58 +68,188 @@ class Paced:
     def __init__(
         self,
         embedder: Embedder,
-        pace: Pace,
-        sleep: Callable[[float], None] = time.sleep,
+        pace: Pace | None = None,
+        sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        purpose: Purpose = Purpose.DOCUMENT,
     ) -> None:
-        self._embedder, self._pace = embedder, pace
-        self._sleep, self._clock = sleep, clock
+        self.embedder, self.pace = embedder, pace_of(embedder, pace)
+        self.stopped = Event()
+        """Nobody waits for vectors any more."""
+        self._sleep = self.stopped.wait if sleep is None else sleep
+        self._clock, self._purpose = clock, purpose
         self._free_at = -math.inf
         self._lock = Lock()
-        self.requested = 0
-        """Texts that were answered."""
+        self.usage = Usage()
 
     def embed(self, texts: Sequence[str], dimension: int) -> Vectors:
         """One vector per text."""
         found = np.empty((len(texts), dimension), np.float32)
-        for at in range(0, len(texts), self._pace.batch):
-            batch = texts[at : at + self._pace.batch]
-            found[at : at + len(batch)] = self._tried(batch, dimension)
-            self.requested += len(batch)
+        parts = list(batches(texts, self.pace))
+        starts = np.cumsum([0, *map(len, parts)]).tolist()
+        if len(parts) == 1 or self.pace.in_flight == 1:
+            for at, part in zip(starts, parts, strict=False):
+                found[at : at + len(part)] = self.request(part, dimension)
+            return found
+        with Requests[int](self) as requests:
+            for at, part in zip(starts, parts, strict=False):
+                requests.add(at, part, dimension)
+            while requests.pending:
+                for at, part, vectors in requests.done():
+                    found[at : at + len(part)] = vectors
         return found
 
-    def _tried(self, batch: Sequence[str], dimension: int) -> Vectors:
-        for attempt in range(1, self._pace.attempts + 1):
+    def request(self, batch: Sequence[str], dimension: int) -> Vectors:
+        """The vectors of what fits in one request, tried as often as the pace says."""
+        started, pace = self._clock(), self.pace
+        for attempt in range(1, pace.attempts + 1):
             self._wait_for_turn(len(batch))
+            if self.stopped.is_set():
+                raise EmbeddingFailed("embedding was stopped", model=self.embedder.model, retryable=True)
+            left = None if pace.deadline is None else max(_SHORTEST, pace.deadline - (self._clock() - started))
+            sent = self._clock()
             try:
-                given = self._embedder.embed(batch, dimension)
+                answer = self._answer(batch, dimension, left)
             except Exception as error:
-                if attempt == self._pace.attempts or not is_passing(error):
-                    if isinstance(error, GraphError):
-                        raise
-                    raise as_failure(error, self._embedder) from error
-                longest = min(self._pace.longest_wait, self._pace.first_wait * 2 ** (attempt - 1))
-                self._sleep(random.uniform(longest / 2, longest))
+                self._count(Usage(requests=1, retries=int(attempt > 1), seconds=self._clock() - sent))
+                wait = self._wait_after(error, attempt)
+                late = pace.deadline is not None and self._clock() - started + wait >= pace.deadline
+                if attempt == pace.attempts or late or self.stopped.is_set() or not is_passing(error):
+                    raise self._failure(error, attempt, late=late and is_passing(error)) from _cause(error)
+                self._sleep(wait)
                 continue
-            return self._checked(given, len(batch), dimension)
+            vectors = checked(answer.vectors, len(batch), dimension, self.embedder)
+            spent = self._clock() - sent
+            self._count(Usage(len(batch), 1, int(attempt > 1), answer.tokens, answer.cost, spent))
+            return vectors
         raise AssertionError("unreachable")
 
-    def _checked(self, given: Sequence[Sequence[float]], count: int, dimension: int) -> Vectors:
-        try:
-            vectors = np.asarray(given, np.float32)
-        except ValueError:  # of different lengths
-            vectors = np.empty((0, 0), np.float32)
-        if vectors.shape != (count, dimension) or not np.isfinite(vectors).all():
-            raise QueryError(f"model `{self._embedder.model}` did not return {dimension} finite numbers for each text")
-        return vectors
+    def _answer(self, batch: Sequence[str], dimension: int, left: float | None) -> Answer:
+        embedder = self.embedder
+        if not isinstance(embedder, Provider):
+            return Answer(embedder.embed(batch, dimension))
+        limits = [limit for limit in (self.pace.timeout, left) if limit is not None]
+        return embedder.ask(batch, dimension, self._purpose, min(limits) if limits else None)
+
+    def _failure(self, error: Exception, attempt: int, *, late: bool) -> GraphError:
+        if isinstance(error, GraphError):
+            return error
+        failure = as_failure(error, self.embedder)
+        if attempt == 1 and not late:
+            return failure
+        tried = f" (tried {attempt} times{f', {self.pace.deadline:g} s are over' if late else ''})"
+        return EmbeddingFailed(failure.message + tried, model=failure.model, retryable=failure.retryable)
+
+    def _wait_after(self, error: Exception, attempt: int) -> float:
+        """Seconds to wait before the next attempt; as long as the provider asks for, nobody else sends anything either."""
+        asked = error.after if isinstance(error, Stumbled) else None
+        if asked is not None:
+            wait = min(asked, _LONGEST_ASKED)
+            with self._lock:
+                self._free_at = max(self._free_at, self._clock() + wait)
+            return wait
+        longest = min(self.pace.longest_wait, self.pace.first_wait * 2 ** (attempt - 1))
+        return random.uniform(longest / 2, longest)
+
+    def _count(self, more: Usage) -> None:
+        with self._lock:
+            self.usage += more
 
     def _wait_for_turn(self, texts: int) -> None:
         """A queue of turns: each request takes the time its texts may take, and waits until those before it are over."""
-        if self._pace.per_second is None:
-            return
         with self._lock:
             now = self._clock()
             start = max(now, self._free_at)
-            self._free_at = start + texts / self._pace.per_second
+            if self.pace.per_second is not None:
+                self._free_at = start + texts / self.pace.per_second
         if start > now:
             self._sleep(start - now)
+
+
+def _cause(error: Exception) -> BaseException | None:
+    """What is attached to a failure: nothing of a request of ours, which might say what was sent."""
+    return None if isinstance(error, Stumbled) else error.__cause__ if isinstance(error, GraphError) else error
+
+
+class Requests(Generic[K]):
+    """Batches under way, as many at once as the pace says."""
+
+    def __init__(self, paced: Paced) -> None:
+        self._paced = paced
+        self._changed = Condition()
+        self._waiting: deque[tuple[K, Sequence[str], int]] = deque()
+        self._under_way = 0
+        self._threads = 0
+        self._answered: list[tuple[K, Sequence[str], Vectors]] = []
+        self._failed: BaseException | None = None
+        self._over = False
+
+    def __enter__(self) -> Requests[K]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """What is under way ends by itself; nobody waits for it."""
+        with self._changed:
+            self._over = True
+            self._waiting.clear()
+            self._changed.notify_all()
+        if kind is not None:
+            self._paced.stopped.set()
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is anything to wait for."""
+        with self._changed:
+            return bool(self._waiting or self._under_way or self._answered or self._failed)
+
+    def add(self, key: K, batch: Sequence[str], dimension: int) -> None:
+        """One more batch."""
+        with self._changed:
+            self._waiting.append((key, batch, dimension))
+            if self._threads < self._paced.pace.in_flight and self._threads - self._under_way < len(self._waiting):
+                self._threads += 1
+                Thread(target=self._work, name="omnigraph-embed", daemon=True).start()
+            self._changed.notify()
+
+    def done(self, until: float | None = None) -> list[tuple[K, Sequence[str], Vectors]]:
+        """What was answered since the last call, at least one batch, or none if it is later than `until` (of `time.time`).
+
+        After a failure: what else was answered, then the failure.
+        """
+        with self._changed:
+            while not self._answered:
+                if until is not None and time.time() > until:
+                    return []
+                if self._failed is not None and not self._under_way:
+                    raise self._failed
+                if self._failed is None and not self._under_way and not self._waiting:
+                    return []
+                self._changed.wait(_LOOK)
+            found, self._answered = self._answered, []
+            return found
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._over:
+                    self._changed.wait()
+                if self._over or self._failed is not None:
+                    self._threads -= 1
+                    self._changed.notify_all()
+                    return
+                key, batch, dimension = self._waiting.popleft()
+                self._under_way += 1
+            vectors, failed = None, None
+            try:
+                vectors = self._paced.request(batch, dimension)
+            except BaseException as error:
+                failed = error
+            with self._changed:
+                self._under_way -= 1
+                if vectors is not None:
+                    self._answered.append((key, batch, vectors))
+                elif self._failed is None:
+                    self._failed = failed
+                    self._waiting.clear()
+                    self._paced.stopped.set()  # what is under way may end, but is not tried again
+                self._changed.notify_all()

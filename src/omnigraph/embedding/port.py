@@ -1,26 +1,48 @@
 """What a provider of embeddings is, to those who use one.
 
-A provider has the name of its model and turns texts into vectors of the requested dimension. Vectors of different models cannot
-be compared, so whoever searches with one says which model the stored vectors are from (`expected`), and a mismatch is an error.
+Anybody's object with `model` and `embed(texts, dimension)` will do (`Embedder`). Those of ours tell more (`Provider`): they send
+one request at a time when asked to, say what it was for and what it used, and check beforehand whether they could.
+
+    Embedder    embed(texts, dimension)                       vectors, however it gets them
+    Provider    ask(texts, dimension, purpose, timeout)       one request; `Stumbled` if it failed
+                prepare(dimension)                            what is wrong, before anything is sent
+
+Vectors of different models cannot be compared, so whoever searches with one says which model the stored vectors are from.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Final, Protocol, runtime_checkable
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from omnigraph.embedding.mock import MockEmbedder
-from omnigraph.errors import EmbeddingFailed, GraphError, QueryError
-from omnigraph.hints import Hint, Option
+import numpy as np
+
+from omnigraph.embedding.pace import Pace
+from omnigraph.errors import EmbeddingFailed, GraphError, UsageError
+from omnigraph.model.frozen import frozen
+from omnigraph.model.phrases import counted
 from omnigraph.model.times import shortened
 
-DEFAULT_MODEL: Final = "openai/text-embedding-3-large"
-"""The model that is meant where nobody names one."""
+Vectors: TypeAlias = "np.ndarray[tuple[int, int], np.dtype[np.float32]]"
 
-MOCK_VARIABLE: Final = "OMNIGRAPH_EMBEDDINGS_MOCK"
-MODEL_VARIABLE: Final = "OMNIGRAPH_EMBED_MODEL"
-_YES = frozenset({"1", "true", "yes", "on"})
+_NO_LENGTH = float(np.finfo(np.float32).tiny)
+
+
+class Purpose(Enum):
+    """What a text is embedded for. Some models embed what is looked for otherwise than what is found."""
+
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+@frozen
+class Answer:
+    """What came back of one request."""
+
+    vectors: Sequence[Sequence[float]]
+    tokens: int | None = None
+    cost: float | None = None
 
 
 @runtime_checkable
@@ -37,58 +59,84 @@ class Embedder(Protocol):
         ...
 
 
-def configured(environment: Mapping[str, str]) -> Embedder | None:
-    """The provider the environment asks for, if any. The mock takes the name of the model that is set, to stand in for it."""
-    if environment.get(MOCK_VARIABLE, "").strip().lower() in _YES:
-        return MockEmbedder(environment.get(MODEL_VARIABLE) or DEFAULT_MODEL)
-    return None
+@runtime_checkable
+class Provider(Embedder, Protocol):
+    """An embedder of ours. It holds no secrets, and can be sent to another process."""
+
+    @property
+    def pace(self) -> Pace:
+        """How it is called unless somebody says otherwise."""
+        ...
+
+    def prepare(self, dimension: int) -> None:
+        """Raise what is wrong before anything is sent: a key or a package is missing, or its vectors have another dimension."""
+        ...
+
+    def ask(self, texts: Sequence[str], dimension: int, purpose: Purpose, timeout: float | None) -> Answer:
+        """One request, once, that takes no longer than `timeout` seconds. `Stumbled` if it failed."""
+        ...
+
+
+class Stumbled(Exception):
+    """A request failed. The message holds no secret."""
+
+    def __init__(self, message: str, *, again: bool = False, after: float | None = None) -> None:
+        super().__init__(message)
+        self.again = again
+        """Whether another attempt may help."""
+        self.after = after
+        """Seconds the provider asks to wait before it."""
 
 
 def is_passing(error: Exception) -> bool:
     """Whether another attempt may help."""
+    if isinstance(error, Stumbled):
+        return error.again
     return error.retryable if isinstance(error, GraphError) else isinstance(error, OSError | TimeoutError)
 
 
 def as_failure(error: Exception, embedder: Embedder) -> EmbeddingFailed:
     """What a provider raised, as one of our errors."""
     who = f"the provider of `{embedder.model}` ({type(embedder).__name__})"
-    return EmbeddingFailed(
-        f"{who} failed: {type(error).__name__}: {shortened(error)}", model=embedder.model, retryable=is_passing(error)
-    )
+    what = f"{error}" if isinstance(error, Stumbled) else f"{type(error).__name__}: {shortened(error)}"
+    return EmbeddingFailed(f"{who} failed: {what}", model=embedder.model, retryable=is_passing(error))
 
 
-def embedded(
-    embedder: object | None, texts: Sequence[str], dimension: int, *, field: str, expected: str | None
-) -> list[list[float]]:
-    """Vectors of texts, checked: from the model the field records, of its dimension, finite."""
-    if embedder is None:
-        raise QueryError(
-            f"comparing a text with the vectors of `{field}` needs an embedding provider, and none is configured",
-            hint=Hint(
-                f"Give a vector, or set {MOCK_VARIABLE}=1 for made-up vectors.",
-                Hint(" Or pass a provider: ", Option("embedder"), "."),
-                " Providers need their key: OPENROUTER_API_KEY or OPENAI_API_KEY.",
-            ),
+def checked(given: Sequence[Sequence[float]], count: int, dimension: int, embedder: Embedder) -> Vectors:
+    """Vectors of length one, if there is one for each text, of this dimension, finite and not all zero."""
+
+    def refused(what: str) -> EmbeddingFailed:
+        return EmbeddingFailed(
+            f"model `{embedder.model}` did not return {dimension} finite numbers for each text: {what}",
+            model=embedder.model,
+            hint="Nothing was changed. Check that the model has vectors of the dimension that the schema declares.",
         )
+
+    if len(given) != count:
+        raise refused(f"{counted(len(given), 'vector')} for {counted(count, 'text')}")
+    try:
+        with np.errstate(over="ignore"):
+            vectors = np.asarray(given, np.float32)
+    except (TypeError, ValueError):
+        raise refused("they are of different lengths, or no numbers") from None
+    if vectors.shape != (count, dimension):
+        raise refused(f"they have {vectors.shape[1] if vectors.ndim == 2 else 0:,}")
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    if not np.isfinite(lengths).all():
+        raise refused("some are not finite")
+    if (lengths < _NO_LENGTH).any():
+        raise refused("all numbers of a vector are zero")
+    off = np.abs(lengths - 1) > 1e-6
+    if off.any():
+        vectors = vectors.copy()
+        vectors[off] = (vectors[off] / lengths[off, None]).astype(np.float32)
+    return vectors
+
+
+def require_embedder(embedder: object) -> Embedder:
+    """An object that is one."""
     if not isinstance(embedder, Embedder):
-        raise QueryError(
+        raise UsageError(
             f"{type(embedder).__name__} is not an embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
         )
-    if expected is not None and embedder.model != expected:
-        raise QueryError(
-            f"`{field}` was embedded with model `{expected}`, the query would use `{embedder.model}`",
-            hint="Vectors of different models cannot be compared: configure the recorded model, or give a vector.",
-        )
-    try:
-        given = embedder.embed(texts, dimension)
-    except GraphError:
-        raise
-    except Exception as error:
-        raise as_failure(error, embedder) from error
-    try:
-        vectors = [[float(number) for number in vector] for vector in given]
-    except (TypeError, ValueError):
-        vectors = []
-    if len(vectors) != len(texts) or any(len(v) != dimension or not all(map(math.isfinite, v)) for v in vectors):
-        raise QueryError(f"model `{embedder.model}` did not return {dimension} finite numbers for each text")
-    return vectors
+    return embedder

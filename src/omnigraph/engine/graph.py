@@ -12,321 +12,67 @@ A `Graph` holds no locks and no open transaction; it may be used from several th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from threading import Event
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-
-from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import Catalog, Kind
-from omnigraph.embedding import Embedder
+from omnigraph.embedding.port import Embedder
 from omnigraph.engine import on_demand as later
-from omnigraph.engine.blobs.policy import ExternalBlobs
-from omnigraph.engine.branches import Branches
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import AnyPath, State, either, flag, function, having, name_of, path, texts
-from omnigraph.engine.calls.guard import guarded, still_inside
-from omnigraph.engine.execution.budget import Budget
-from omnigraph.engine.execution.reader import Read, Reader, Target
-from omnigraph.engine.execution.result import Result
-from omnigraph.engine.execution.run import Traversal
-from omnigraph.engine.export.bounds import SUBGRAPH_ROWS
-from omnigraph.engine.history.bounds import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT_COMMITS
+from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.planning.prepared import QueryText
-from omnigraph.engine.schema.documents import catalog_of, schema_source
+from omnigraph.engine.reading import Reading
+from omnigraph.engine.schema.documents import schema_source
 from omnigraph.engine.session import Session as Session
-from omnigraph.engine.snapshot.saved import LEAST_ROWS
-from omnigraph.engine.snapshot.view import View, Workspace
-from omnigraph.engine.snapshot.views import Views
-from omnigraph.engine.tags import Tags
-from omnigraph.engine.upkeep.background import Background
-from omnigraph.errors import PreconditionFailed, UsageError
-from omnigraph.hints import Action, Hint
-from omnigraph.model.phrases import one_line
+from omnigraph.errors import ScopeError
 from omnigraph.model.times import duration
-from omnigraph.storage.commits.lineage import Commit, CommitList
-from omnigraph.storage.graph_store import MAIN, GraphStore
+from omnigraph.storage.graph_store import MAIN
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from omnigraph.catalog.migration import MigrationPlan
-    from omnigraph.embedding.paced import Pace
-    from omnigraph.engine.analytics import Analytics, AnalyticsResult
-    from omnigraph.engine.execution.explain import Explanation
+    from omnigraph.catalog.signature import QuerySignature
+    from omnigraph.embedding.pace import Pace
+    from omnigraph.engine.execution.result import Result
+    from omnigraph.engine.export.entities import Key
     from omnigraph.engine.export.lines import ByteSink, Exported
-    from omnigraph.engine.export.subgraph import Subgraph
-    from omnigraph.engine.history.baseline import Baseline
-    from omnigraph.engine.history.blocks import Block
     from omnigraph.engine.history.conflicts import Resolve
-    from omnigraph.engine.history.diff import Diff
-    from omnigraph.engine.history.feed import ChangePage
     from omnigraph.engine.history.merge import Merge
-    from omnigraph.engine.history.past import Names, Past
-    from omnigraph.engine.inspect import Blob, GraphSnapshot, Inspection, Stats
-    from omnigraph.engine.load.read.sources import Source
+    from omnigraph.engine.load.read.inputs.sources import Source
+    from omnigraph.engine.load.read.rows.modes import ModeName
     from omnigraph.engine.load.run.progress import Report
     from omnigraph.engine.load.run.result import LoadResult
     from omnigraph.engine.load.run.runners import Runner
-    from omnigraph.engine.schema.apply import Backfills, SchemaApplied
+    from omnigraph.engine.query_files import Queries
+    from omnigraph.engine.reviews.front import Reviews
+    from omnigraph.engine.schema.apply import Backfills, Expressions, SchemaApplied
+    from omnigraph.engine.transaction import Transaction
     from omnigraph.engine.upkeep.embedding import Embedded
     from omnigraph.engine.upkeep.reconcile import Optimized, TypeOutcome
     from omnigraph.engine.write.receipt import Receipt
+    from omnigraph.engine.write.vectors import Embedding
+    from omnigraph.engine.writing import Writing
     from omnigraph.storage.reclaiming.reclaim import ReclaimReport
     from omnigraph.storage.reclaiming.verify import VerifyReport
 
-MEMORY_BUDGET = 2 << 30
-"""Bytes an open graph may keep in memory between queries, by default."""
 
-TraversalName = Literal["auto", "csr", "btree"]
-
-Reopen = Callable[..., "Graph"]
-"""Opens the place of a graph anew, in another process."""
-
-
-class Graph:
+class Graph(Reading):
     """An open graph."""
 
-    def __init__(
-        self,
-        store: GraphStore,
-        *,
-        reopen: Reopen,
-        memory: int = MEMORY_BUDGET,
-        save_from: int | None = LEAST_ROWS,
-        embedder: Embedder | None = None,
-        external_blobs: ExternalBlobs | None = None,
-    ) -> None:
-        self._store = store
-        self.embedder = embedder
-        """Turns texts into vectors where a query asks for it."""
-        self.external_blobs = external_blobs or ExternalBlobs.deny()
-        """Which URIs may be given for Blobs."""
-        self._reopen = reopen
-        self._workspace = Workspace(store, memory, save_from, partial(_seen_again, reopen))
-        self._reconciler = Background(store, self._workspace.saved.failures)
-        self._views = Views(self._workspace, catalog_of)
-        self._reader = Reader(store.clock, embedder)
-        self.branches = Branches(store)
-        self.tags = Tags(store)
+    @cached_property
+    def _writing(self) -> Writing:
+        about = (self._workspace, self._reader, self._past, self._view)
+        return later.writing_.Writing(*about, lambda: self.external_blobs, self._after_write)
 
     @cached_property
-    def _past(self) -> Past:
-        return later.past.Past(self._workspace, self._views)
-
-    @cached_property
-    def _inspection(self) -> Inspection:
-        return later.inspection.Inspection(self._workspace, self._reader, self._past)
-
-    @cached_property
-    def analytics(self) -> Analytics[AnalyticsResult]:
-        """Graph analytics: algorithms over the whole graph."""
-        from omnigraph.engine.analytics import Analytics, Local
-
-        return Analytics(self._view, Local(self._workspace, self._after_write))
-
-    def __enter__(self) -> Graph:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    @property
-    def uri(self) -> str:
-        """Where the graph is: a folder, or an address in an object store."""
-        return self._store.place.uri
-
-    def __repr__(self) -> str:
-        return one_line(f"Graph at {self.uri}{', read-only' if self._store.read_only else ''}")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """In another process, the same place opened anew."""
-        place = self._store.place
-        how: dict[str, Any] = {
-            "read_only": self._store.read_only,
-            "durability": place.durability.value,
-            "storage_options": dict(place.options),
-        }
-        return partial(self._reopen, **how, embedder=self.embedder, external_blobs=self.external_blobs), (place.uri,)
-
-    def close(self) -> None:
-        """Let go of the memory, and wait for what is being saved. The graph itself needs no closing."""
-        self._workspace.saved.wait()
-        self._reconciler.wait()
-        self._workspace.memory.forget()
-        self._views.forget()
-
-    # ── views ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _view(self, branch: str | None = None, at: State | None = None) -> View:
-        """One coherent view: the newest state of a branch, or the graph as a commit (or a tag) left it."""
-        return self._views.view(branch, name_of(at))
-
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @guarded()
-    def query(
-        self,
-        source: QueryText,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        branch: str | None = None,
-        at: State | None = None,
-        traversal: TraversalName | None = None,
-        timeout: float | None = None,
-        memory_limit: int | None = None,
-        cancel: Event | None = None,
-    ) -> Result:
-        """The answer to a read. `name` picks one query of a text that holds several; `at` reads the past."""
-        at = name_of(at)
-        read = Read(source, params, name, Budget(timeout, memory_limit, cancel), Traversal(traversal or "auto"))
-        return self._reader.answer(self._views.view(branch, at), read, Target(branch, at))
-
-    @guarded()
-    def session(self, branch: str | None = None, at: State | None = None) -> Session:
-        """One view for several reads: what others commit meanwhile is not seen."""
-        at = name_of(at)
-        return Session(self._reader, self._views.view(branch, at), Target(branch, at))
-
-    @guarded()
-    def stream(
-        self,
-        source: QueryText,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        branch: str | None = None,
-        at: State | None = None,
-        timeout: float | None = None,
-        memory_limit: int | None = None,
-        cancel: Event | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """The answer as Arrow batches, each as soon as it is there."""
-        read = Read(source, params, name, Budget(timeout, memory_limit, cancel))
-        return still_inside("stream", self._reader.stream(self._view(branch, at), read))
-
-    @guarded()
-    def explain(
-        self,
-        source: QueryText,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        branch: str | None = None,
-        at: State | None = None,
-        analyze: bool = False,
-        traversal: TraversalName | None = None,
-    ) -> Explanation:
-        """How a read is answered. With `analyze` it is run, and rows and times are shown."""
-        at = name_of(at)
-        read = Read(source, params, name, traversal=Traversal(traversal or "auto"))
-        return self._reader.explain(self._views.view(branch, at), read, Target(branch, at), analyze=analyze)
-
-    @guarded()
-    def subgraph(
-        self,
-        source: QueryText,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        branch: str | None = None,
-        at: State | None = None,
-        limit: int = SUBGRAPH_ROWS,
-    ) -> Subgraph:
-        """The nodes and edges that the pattern of a read matched, instead of the values it returns."""
-        return self._inspection.subgraph(self._view(branch, at), source, params, name, limit)
-
-    @guarded()
-    def blob(
-        self, entity: Kind, type: str, id: str, property: str, *, branch: str | None = None, at: State | None = None
-    ) -> Blob:
-        """A Blob property of one node or edge: its bytes, or the URI it refers to."""
-        return self._inspection.blob(self._view(branch, at), later.inspection.Cell(entity, type, id, property))
-
-    @guarded()
-    def stats(self, branch: str | None = None, at: State | None = None) -> Stats:
-        """How many of what there is, what is indexed, and how memory is used."""
-        return self._inspection.stats(self._view(branch, at))
-
-    @guarded()
-    def snapshot(self, branch: str | None = None, at: State | None = None) -> GraphSnapshot:
-        """What stands where at the newest commit of a branch, or at a commit or tag."""
-        return self._inspection.snapshot(self._view(branch, at))
-
-    # ── history ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @guarded()
-    def commits(self, branch: str = MAIN, limit: int | None = None, *, maintenance: bool = False) -> CommitList:
-        """Commits of a branch, newest first; with `maintenance` also those that only changed how the graph is stored."""
-        return CommitList(self._past.commits(branch, limit, maintenance=maintenance))
-
-    @guarded()
-    def commit(self, commit: State, *, maintenance: bool = False) -> Commit:
-        """A commit by id, or the one that a branch or tag names.
-
-        Maintenance lays out the commit before it anew, and by its id that one is meant; unless `maintenance` asks for itself.
-        """
-        return self._inspection.commit(name_of(commit), maintenance=maintenance)
-
-    @guarded()
-    def diff(self, before: State, after: State, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Diff:
-        """What differs between two branches, tags or commits. What it costs follows what differs.
-
-        d = g.diff("main", "agent/7", types="Person", ops=["insert", "update"])
-        d.stats, d.changes, print(d)
-        """
-        return self._past.diff(name_of(before), name_of(after), kinds, types, ops)
-
-    @guarded()
-    def changes(
-        self,
-        since: str = "now",
-        *,
-        branch: str = MAIN,
-        limit: int = DEFAULT_CHANGES,
-        max_bytes: int = DEFAULT_BYTES,
-        max_commits: int = DEFAULT_COMMITS,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
-    ) -> ChangePage:
-        """What was committed to a branch since a cursor, `now`, the `beginning`, or `after:<commit>`: a page of it.
-
-        page = g.changes(since="beginning")
-        while not page.caught_up:
-            page = g.changes(since=page.next)
-        """
-        return self._past.changes(
-            branch, since, later.changes_.Filter.of(kinds, types, ops), later.feed.Limits(limit, max_bytes, max_commits)
-        )
-
-    @guarded()
-    def commit_changes(
-        self,
-        commit: State,
-        *,
-        page_token: str | None = None,
-        limit: int = DEFAULT_CHANGES,
-        max_bytes: int = DEFAULT_BYTES,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
-    ) -> Block:
-        """What one commit changed, against its first parent. `next_page_token` leads to the rest, if there is any."""
-        wanted, limits = later.changes_.Filter.of(kinds, types, ops), later.feed.Limits(limit, max_bytes)
-        return self._past.commit_changes(name_of(commit), wanted, limits, page_token)
-
-    @guarded()
-    def baseline(self, branch: str = MAIN, *, kinds: Names = None, types: Names = None, ops: Names = None) -> Baseline:
-        """Everything at the newest commit of a branch, and the cursor to follow its changes from there.
-
-        `ops` is for the cursor only.
-        """
-        return self._past.baseline(branch, later.changes_.Filter.of(kinds, types, ops))
+    def reviews(self) -> Reviews:
+        """Its reviews: branches that somebody asks to be merged."""
+        return later.reviewing.Reviews(self._store, self._past, self._view, self._merged)
 
     @guarded(source=arguments.branch)
     def merge(
@@ -339,6 +85,7 @@ class Graph:
         strict: bool = False,
         actor: str | None = None,
         message: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Merge:
         """Merge a branch into another, as one commit with two parents.
 
@@ -349,7 +96,8 @@ class Graph:
 
             g.merge("agent/7", resolve={"divergent_update:node:Person:Ada": {"age": 40}})
         """
-        return self._merged(self._past.merge(source, into, later.merging.Wanted(dry_run, resolve, strict, actor, message)))
+        wanted = later.merging.Wanted(dry_run, resolve, strict, actor, message, idempotency_key)
+        return self._merged(self._past.merge(source, into, wanted))
 
     @guarded()
     def revert(
@@ -386,31 +134,113 @@ class Graph:
         if_commit: State | None = None,
         actor: str | None = None,
         message: str | None = None,
+        idempotency_key: str | None = None,
+        embed: bool = False,
     ) -> Receipt:
-        """Run inserts and updates, or deletes, as one commit. `if_commit`: only while the branch is at this commit."""
-        self._store.require_writable()
-        view, if_commit = self._view(branch), name_of(if_commit)
-        prepared = self._reader.prepare(view, source, name)
-        if not isinstance(prepared.query, lg.MutationQuery):
-            raise UsageError(f"`{prepared.query.name}` only reads", hint=Hint("To read, use ", Action("query"), "."))
-        now = view.snapshot.commit
-        if if_commit not in (None, now, view.snapshot.layout) and not self._past.is_layout(if_commit, now):
-            raise PreconditionFailed.at(branch, expected=if_commit, actual=now)
-        run = self._reader.run(view, prepared, params)
-        external = later.settling.External.of(self.external_blobs, self._store.place.options, copies=True)
-        outcome = later.staging.stage(prepared.query, run, self._store.ids, external)
-        intent = later.committing.Intent("mutate", actor, message, None if if_commit is None else now, **outcome.relied_on)
-        commit_ = later.committing.commit(self._workspace, view, branch, outcome.changes, intent)
-        self._after_write(branch, view.catalog)
-        recorded = None if commit_ is None else commit_.actor
-        return later.receipts.Receipt(branch, prepared.query.name, outcome.nodes, outcome.edges, recorded, commit_)
+        """Run inserts and updates, or deletes, as one commit. `if_commit`: only while the branch is at this commit.
+
+        With an `idempotency_key` it may be run again: what a commit of the last day carries the key of is not done twice. With
+        `embed` the vectors of texts that it writes (`@embed`) are made first, by the provider of the graph, and are part of it.
+        """
+        embedding = self._embedding() if embed else None
+        onto = later.writing_.Onto(branch, name_of(if_commit), actor, message, idempotency_key, embedding=embedding)
+        return self._writing.mutate(source, params, name, onto)
+
+    def _embedding(self) -> Embedding:
+        """How a write gets its vectors."""
+        from omnigraph.embedding.paced import pace_of
+        from omnigraph.engine.write.vectors import Embedding
+
+        provider = later.embedding.require_embedder(self.embedder)
+        return Embedding(provider, pace_of(provider, None))
+
+    @guarded()
+    def queries(self, path: AnyPath, *, branch: str | None = None, at: State | None = None, actor: str | None = None) -> Queries:
+        """The queries of a `.gq` file as functions with typed parameters: `g.queries("lib.gq").friends(n="Ada")`.
+
+        A read gives a `Result`, a mutation is committed and gives a `Receipt`. With `at` they read the past.
+        """
+        from omnigraph.engine.query_files import queries_of
+
+        return queries_of(self, str(path), branch, at, actor)
+
+    @guarded()
+    def stored_queries(self) -> list[QuerySignature]:
+        """Queries are stored with a graph by a server: connect to it. Those of a file are functions here: `g.queries(path)`."""
+        raise _stored_elsewhere()
+
+    @guarded()
+    def invoke(
+        self,
+        name: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        branch: str | None = None,
+        at: State | None = None,
+        if_commit: State | None = None,
+        expect_mutation: bool | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+        cancel: Event | None = None,
+    ) -> Result | Receipt:
+        """A stored query is invoked through the server that stores it."""
+        raise _stored_elsewhere()
+
+    @guarded()
+    def put(
+        self,
+        type: str,
+        values: Mapping[str, object],
+        *,
+        patch: bool = False,
+        branch: str = MAIN,
+        if_commit: State | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """A node, as one commit. It *replaces* the node with its key: what is not given is null afterwards.
+
+        With `patch` only what is given changes, and a node that is not there is inserted. A type without a key gets a new node
+        each time.
+        """
+        row = later.writing_.Row(type, values, None, patch)
+        return self._writing.put(row, later.writing_.Onto(branch, name_of(if_commit), actor, message, idempotency_key))
+
+    @guarded(from_=arguments.key, to=arguments.key)
+    def put_edge(
+        self,
+        type: str,
+        from_: Key,
+        to: Key,
+        values: Mapping[str, object] | None = None,
+        *,
+        branch: str = MAIN,
+        if_commit: State | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """An edge between two nodes, by their keys, as one commit. If its type has no key it is a new edge each time."""
+        row = later.writing_.Row(type, values or {}, (from_, to))
+        return self._writing.put(row, later.writing_.Onto(branch, name_of(if_commit), actor, message, idempotency_key))
+
+    @guarded()
+    def transaction(
+        self, branch: str = MAIN, *, if_commit: State | None = None, actor: str | None = None, message: str | None = None
+    ) -> Transaction:
+        """Several changes as one commit, or none: `with g.transaction() as t: t.put(…); t.mutate(…)`.
+
+        What is read inside is the state it began with and what it did since. An exception in the block discards everything.
+        """
+        return later.transactions.Transaction(self._writing, later.writing_.Onto(branch, name_of(if_commit), actor, message))
 
     @guarded(source=arguments.source, types=texts, progress=either("True, False or a function", flag, function))
     def load(
         self,
         source: Source,
         *,
-        mode: Literal["merge", "append", "overwrite"] = "merge",
+        mode: ModeName = "merge",
         branch: str = MAIN,
         from_: State | None = None,
         actor: str | None = None,
@@ -424,21 +254,29 @@ class Graph:
         max_bad: float | None = None,
         allow_empty: bool = False,
         skip_unknown: bool = False,
+        idempotency_key: str | None = None,
+        embed: bool = False,
     ) -> LoadResult:
         """Load files, frames or records as one commit. All that is wrong with them is reported, and then nothing is changed.
+
+        `merge` REPLACES WHOLE ENTITIES: a property that a row does not give becomes null. `patch` changes only what is given, and
+        inserts what does not exist; `update` changes only what exists. `append` refuses ids that exist, `overwrite` leaves only
+        what is given of the types that occur, and needs `allow_empty` where that is nothing.
 
         `source` is a path, a folder, a pattern or several (`.jsonl`, `.csv`, `.parquet`, …), a mapping of types to frames, rows
         or paths, or an iterable of records. `types` says which type the rows of a file have that is not called after it. Of a
         folder every file is loaded; what cannot be is named and refused, or left out with `skip_unknown`. Large files and Spark's
         data frames are loaded by Spark, other things by this process, unless `engine` says who. With `quarantine`, a folder, rows
         that break a rule are left out and written to a file there, and the rest is loaded, unless more than `max_bad` are wrong,
-        a number of rows or a share of them (`0.01`). An overwrite that would leave a type without entities needs `allow_empty`.
-        A value that its type cannot hold exactly is a violation; `lossy="round"` rounds such numbers and times.
+        a number of rows or a share of them (`0.01`).
+        A value that its type cannot hold exactly is a violation; `lossy="round"` rounds such numbers and times. With an
+        `idempotency_key` the load may be repeated: what a commit of the last day carries the key of is not loaded twice. With
+        `embed` the vectors of loaded texts (`@embed`) are made by the provider of the graph, and are part of the commit.
         """
-        self._store.require_writable()
         from omnigraph.engine.load.run.request import LoadOptions, request_of
         from omnigraph.engine.load.run.runner import runner_for
 
+        self._store.require_writable()
         options = LoadOptions(
             mode=mode,
             branch=branch,
@@ -453,38 +291,85 @@ class Graph:
             max_bad=max_bad,
             allow_empty=allow_empty,
             skip_unknown=skip_unknown,
+            embedding=self._embedding() if embed else None,
         )
         view, request = request_of(self._store, self._past.named, source, options, self.external_blobs)
-        result = runner_for(engine, request)(self._workspace, view, request)
+        run = runner_for(engine, request)
+        if idempotency_key is not None:
+            from omnigraph.engine.history.repeated_loads import once
+
+            run = once(self._past, run, idempotency_key)
+        result = run(self._workspace, view, request)
         self._after_write(branch, view.catalog)
         return result
+
+    @guarded(source=arguments.mapping)
+    def delete(
+        self,
+        source: Mapping[str, Any],
+        *,
+        branch: str = MAIN,
+        actor: str | None = None,
+        message: str | None = None,
+        engine: Literal["auto", "local", "spark"] | Runner = "auto",
+        idempotency_key: str | None = None,
+    ) -> LoadResult:
+        """Delete entities by their keys, as one commit: `g.delete({"Person": ["Ada", "Bob"], "Knows": frame_of_ids})`.
+
+        Each type is given a list of keys (ids where it has none, tuples, mappings) or a frame with columns of them; edges also by
+        `from` and `to`, where there is one. Edges of nodes that go, go too: `result.cascaded`. Who is not there is counted, not
+        refused: `result.missing`.
+        """
+        from omnigraph.engine.export.entities import keys_of
+        from omnigraph.engine.load.read.inputs.deleting import deletions
+
+        keys = deletions(source, keys_of(self._view(branch)))
+        return self.load(
+            keys,
+            mode="update",
+            branch=branch,
+            actor=actor,
+            message=message,
+            engine=engine,
+            idempotency_key=idempotency_key,
+        )
 
     @guarded(target=either("a path, or something to write to", path, having("a sink", "write")))
     def export(
         self,
         target: AnyPath | ByteSink,
         *,
+        format: Literal["jsonl", "parquet", "csv"] = "jsonl",
         types: Iterable[str] | None = None,
         branch: str | None = None,
         at: State | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Exported:
-        """Write a graph, or some of its types, as JSON lines that load back to an equal graph.
+        """Write a graph, or some of its types, as JSON lines, or as a folder of Parquet or CSV files, one per type.
 
-        `progress` is called with the number of entities written since its last call.
+        What is written loads back to an equal graph, and appears under its name when it is complete. `progress` is called with
+        the number of entities written since its last call.
         """
         sink = Path(target) if isinstance(target, os.PathLike) else target
+        if format != "jsonl":
+            return later.tables.export_tables(self._view(branch, at), sink, format, types, progress)
         return later.lines.export(self._view(branch, at), sink, types, progress)
 
     @guarded()
     def plan_schema(
-        self, schema: str | Path, *, branch: str = MAIN, allow_data_loss: bool = False, backfill: Backfills | None = None
+        self,
+        schema: str | Path,
+        *,
+        branch: str = MAIN,
+        allow_data_loss: bool = False,
+        backfill: Backfills | None = None,
+        compute: Expressions | None = None,
     ) -> MigrationPlan:
         """What it takes to get from the schema of a branch to another one. Nothing is changed."""
-        from omnigraph.engine.schema.apply import plan_schema
+        from omnigraph.engine.schema.apply import SchemaRequest, plan_schema
 
-        source = schema_source(schema)
-        return plan_schema(self._view(branch), source, allow_data_loss=allow_data_loss, backfill=backfill)
+        request = SchemaRequest(schema_source(schema), allow_data_loss, backfill or {}, compute or {})
+        return plan_schema(self._view(branch), request)
 
     @guarded()
     def apply_schema(
@@ -492,37 +377,26 @@ class Graph:
         schema: str | Path,
         *,
         branch: str = MAIN,
+        also: Sequence[str] = (),
         allow_data_loss: bool = False,
         backfill: Backfills | None = None,
+        compute: Expressions | None = None,
         actor: str | None = None,
     ) -> SchemaApplied:
         """Give a branch another schema, as one commit. Other branches keep theirs; older commits are read with their own.
 
         Entities that exist have to keep what is newly promised, or all violations are raised. `backfill` gives those without a
-        value one: `{"Person.email": "unknown"}`.
+        value one (`{"Person.email": "unknown"}`), `compute` an expression over what they had
+        (`{"Person.name": 'concat(first, " ", last)'}`). Branches named in `also` get the schema too, each by a commit of its own;
+        all are looked at before the first is changed.
         """
-        from omnigraph.engine.schema.apply import apply_schema
+        from omnigraph.engine.schema.apply import SchemaRequest, apply_schema
 
         self._store.require_writable()
-        return apply_schema(
-            self._workspace,
-            self._view(branch),
-            branch,
-            schema_source(schema),
-            allow_data_loss=allow_data_loss,
-            backfill=backfill,
-            actor=actor,
-        )
-
-    @guarded()
-    def schema(self, branch: str | None = None, at: State | None = None) -> str:
-        """The text of the schema."""
-        return self._store.schema(self._view(branch, at).snapshot).source
-
-    def _after_write(self, branch: str, catalog: Catalog) -> None:
-        """Let indexes catch up in the background, once they are behind."""
-        if self._store.place.is_local:
-            self._reconciler.start(branch, catalog)
+        request = SchemaRequest(schema_source(schema), allow_data_loss, backfill or {}, compute or {}, actor)
+        views = {name: self._view(name) for name in dict.fromkeys([branch, *also])}
+        first, *others = apply_schema(self._workspace, views, request)
+        return first if not others else replace(first, also=dict(zip(list(views)[1:], others, strict=True)))
 
     @guarded()
     def optimize(
@@ -543,11 +417,14 @@ class Graph:
         embedder: Embedder | None = None,
         pace: Pace | None = None,
         again: bool = False,
+        timeout: float | None = None,
         actor: str | None = None,
     ) -> Embedded:
         """Vectors of `@embed` properties where they are missing or their text has changed, one commit per property.
 
-        `again` embeds every text anew. `pace` says how large requests are, how many a second, and how often one is repeated.
+        `again` embeds every text anew. `pace` says how large requests are, how many are under way and how many texts a second,
+        and how often one is repeated. After `timeout` seconds it ends with an error; what was embedded by then is kept, and the
+        next call goes on from there, as after any failure.
         """
         self._store.require_writable()
         provider = later.embedding.require_embedder(self.embedder if embedder is None else embedder)
@@ -561,9 +438,8 @@ class Graph:
             types=types,
             pace=pace,
             again=again,
+            timeout=timeout,
             actor=actor,
-            run=later.work.in_threads(later.embedding.EMBED_THREADS),
-            workers=later.embedding.EMBED_THREADS,
         )
         self._after_write(branch, view.catalog)
         return done
@@ -595,6 +471,6 @@ class Graph:
         return reclaim(self._store, keep=keep, older_than=age, dry_run=dry_run, actor=actor)
 
 
-def _seen_again(reopen: Reopen, uri: str, options: dict[str, str], commit: str) -> View:
-    """The view of a commit in a process it was sent to."""
-    return reopen(uri, read_only=True, storage_options=options)._past.view_at(commit)
+def _stored_elsewhere() -> ScopeError:
+    hint = "Connect to that server, or use the queries of a file."
+    return ScopeError("queries are stored with a graph by a server, and this graph is opened directly", hint=hint)

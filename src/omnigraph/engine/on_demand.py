@@ -8,42 +8,44 @@ from omnigraph.engine.calls.deferred import Deferred
 
 __all__ = [
     "changes_",
-    "committing",
     "embedding",
     "feed",
     "inspection",
     "lines",
     "merging",
+    "network",
+    "one",
     "past",
-    "receipts",
-    "settling",
-    "staging",
-    "work",
+    "reviewing",
+    "transactions",
+    "writing_",
 ]
 
 if TYPE_CHECKING:
     from omnigraph.engine import inspect as inspection
-    from omnigraph.engine.blobs import settling as settling
+    from omnigraph.engine import transaction as transactions
+    from omnigraph.engine import writing as writing_
+    from omnigraph.engine.export import entities as one
     from omnigraph.engine.export import lines as lines
+    from omnigraph.engine.export import network as network
+    from omnigraph.engine.export import tables as tables
     from omnigraph.engine.history import changes as changes_
     from omnigraph.engine.history import feed as feed
     from omnigraph.engine.history import merge as merging
     from omnigraph.engine.history import past as past
+    from omnigraph.engine.reviews import front as reviewing
     from omnigraph.engine.upkeep import embedding as embedding
-    from omnigraph.engine.write import commit as committing
-    from omnigraph.engine.write import mutate as staging
-    from omnigraph.engine.write import receipt as receipts
-    from omnigraph.storage.tables import work as work
 else:
-    settling = Deferred("omnigraph.engine.blobs.settling")
+    transactions = Deferred("omnigraph.engine.transaction")
+    writing_ = Deferred("omnigraph.engine.writing")
+    one = Deferred("omnigraph.engine.export.entities")
+    network = Deferred("omnigraph.engine.export.network")
     lines = Deferred("omnigraph.engine.export.lines")
+    tables = Deferred("omnigraph.engine.export.tables")
     changes_ = Deferred("omnigraph.engine.history.changes")
     feed = Deferred("omnigraph.engine.history.feed")
     merging = Deferred("omnigraph.engine.history.merge")
     past = Deferred("omnigraph.engine.history.past")
+    reviewing = Deferred("omnigraph.engine.reviews.front")
     inspection = Deferred("omnigraph.engine.inspect")
     embedding = Deferred("omnigraph.engine.upkeep.embedding")
-    committing = Deferred("omnigraph.engine.write.commit")
-    staging = Deferred("omnigraph.engine.write.mutate")
-    receipts = Deferred("omnigraph.engine.write.receipt")
-    work = Deferred("omnigraph.storage.tables.work")

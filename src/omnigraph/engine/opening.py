@@ -1,17 +1,20 @@
-"""Graphs are made and opened here: `og.init`, `og.open`."""
+"""Graphs are made and opened here: `og.init`, `og.open`; and `og.infer_schema`, for those who have data and no schema yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from omnigraph.catalog.catalog import Catalog
-from omnigraph.embedding import Embedder
+from omnigraph.embedding.port import Embedder
 from omnigraph.engine.blobs.policy import ExternalBlobs
+from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.arguments import AnyPath
 from omnigraph.engine.calls.guard import guarded
-from omnigraph.engine.graph import MEMORY_BUDGET, Graph
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.reading import MEMORY_BUDGET
 from omnigraph.engine.schema.documents import first_schema, schema_source, tables_of
 from omnigraph.engine.snapshot.saved import LEAST_ROWS
 from omnigraph.storage.files.place import Durability, Place
@@ -38,6 +41,19 @@ def init(
     ir, document = first_schema(source, store.ids.next())
     store = GraphStore.init(place, document, tables_of(Catalog.of(ir)), actor=actor)
     return Graph(store, memory=memory, save_from=save_from, embedder=embedder, external_blobs=external_blobs, reopen=open)
+
+
+@guarded(source=arguments.paths)
+def infer_schema(source: AnyPath | Iterable[AnyPath], *, storage_options: Mapping[str, str] | None = None) -> str:
+    """A schema proposed from CSV, Parquet, Arrow or JSON files, as the text of a `.pg` file; comments say what was guessed.
+
+    A file becomes a type that is called after it; one with columns `from` and `to` (or `src` and `dst`) an edge type. Read it,
+    change it, then give it to `init`.
+    """
+    from omnigraph.engine.load.read.any_format.inferring import proposed
+
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    return proposed([os.fspath(path) for path in paths], storage_options)
 
 
 @guarded()

@@ -246,7 +246,7 @@ class Cursor:
         return TextError("syntax", f"no type `{found[0]}`", Span(*found.span()), expected=(TYPE,))
 
 
-_TYPE_WORDS = frozenset({*(scalar.value for scalar in Scalar), "enum"})
+_TYPE_WORDS = frozenset({*(scalar.value for scalar in Scalar if scalar is not Scalar.DURATION), "enum"})
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 _SHOWN_TOKEN = re.compile(r'\$?[A-Za-z_][A-Za-z0-9_]*+|[0-9]++|"[^"\n]{0,20}"?|->|\.\.|.', re.DOTALL)
 

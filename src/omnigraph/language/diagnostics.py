@@ -125,7 +125,7 @@ class Problems:
         return iter(self.found)
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+def did_you_mean(name: str, candidates: Iterable[str], *, closeness: float = 0.6) -> str:
     """`did you mean `x`?` when a candidate is close to the name, else nothing."""
     import difflib  # only needed once something is wrong
 
@@ -133,7 +133,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     folded = {k.lower().replace("_", ""): k for k in reversed(known)}
     match = folded.get(name.lower().replace("_", ""))
     if match is None:
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        close = difflib.get_close_matches(name, known, n=1, cutoff=closeness)
         match = close[0] if close else None
     return f"did you mean `{match}`?" if match is not None and match != name else ""
 

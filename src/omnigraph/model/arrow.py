@@ -29,6 +29,7 @@ _SCALARS: dict[Scalar, pa.DataType] = {
     Scalar.F64: pa.float64(),
     Scalar.DATE: pa.date32(),
     Scalar.DATETIME: pa.timestamp("ms", tz="UTC"),
+    Scalar.DURATION: pa.duration("ms"),
 }
 
 

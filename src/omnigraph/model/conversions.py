@@ -227,7 +227,7 @@ def text(value: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise Misfit("is not valid Unicode: half of a surrogate pair", always=True) from None
-    return str(value)
+    return str.__str__(value)  # of a class of somebody's own, an enum say, the text that it is
 
 
 def _truth(value: object) -> bool:

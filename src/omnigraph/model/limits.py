@@ -16,6 +16,9 @@ MAX_CLAUSES: Final = 400
 MAX_CONDITIONS: Final = 10_000
 """Most comparisons in a query."""
 
+MAX_PARTS: Final = 2_000
+"""Most parts of a value that a query computes, with all that its names stand for."""
+
 MAX_COLUMNS: Final = 1_000
 """Most columns a query returns, and most keys it orders by."""
 
@@ -49,8 +52,23 @@ MAX_ACTOR_CHARS: Final = 256
 MAX_MESSAGE_CHARS: Final = 65_536
 """Longest message of a commit, in characters."""
 
+MAX_MEMORY_CHARS: Final = 16_384
+"""Longest statement that a memory holds, and longest question put to one, in characters."""
+
+MAX_RECALLED: Final = 100
+"""Most memories that one question gives."""
+
+MAX_REVIEW_TITLE_CHARS: Final = 256
+"""Longest title of a review, in characters."""
+
+MAX_REVIEW_TEXT_CHARS: Final = 65_536
+"""Longest description of a review and longest comment, in characters."""
+
+MAX_REVIEW_BYTES: Final = 8 << 20
+"""Most bytes of one review with all that was said about it."""
+
 MAX_MUTATION_ROWS: Final = 8_192
-"""Most rows of one type that a mutation inserts or updates; `load` has no such limit."""
+"""Most rows of one type that a mutation inserts or updates; deletes and `load` have no such limit."""
 
 MAX_MUTATION_BYTES: Final = 32 << 20
 """Most bytes of one type that a mutation writes; `load` has no such limit."""
@@ -93,3 +111,15 @@ MAX_CHANGE_TOKEN_BYTES: Final = 4_096
 
 MAX_MERGE_ATTEMPTS: Final = 32
 """How often a merge is prepared again because somebody else committed to the target in between."""
+
+MAX_TOOL_BYTES: Final = 64 << 10
+"""Longest text of the answer of an MCP tool or resource, in bytes; longer ones come in pages, each with the token of the next."""
+
+MAX_TOOL_ITEMS: Final = 500
+"""Most rows, changes or entries in the answer of an MCP tool."""
+
+MAX_TOOL_ERROR_BYTES: Final = 16 << 10
+"""Longest text of the error of an MCP tool, in bytes."""
+
+STORED_QUERY_TOOLS: Final = 24
+"""From so many stored queries on, an MCP server offers two tools that list and run them, instead of one for each."""

@@ -1,11 +1,11 @@
-"""Output files: complete or not there, and nothing else is put in the place of what stands there.
+"""Output files and folders: complete or not there, and nothing else is put in the place of what stands there.
 
-    with output_file("people.jsonl") as file:
-        file.write(...)
+    with output_file("people.jsonl") as file:              with output_folder("out") as opened, opened("Person.csv") as file:
+        file.write(...)                                        file.write(...)
 
 A file is written beside its name, which it gets when it is complete, with the permissions of the one before. A link stays a link:
-what it leads to is written. Into what is no regular file (a pipe, a device, the process's own output) the bytes go straight. What
-goes wrong is an `OutputFailed`.
+what it leads to is written. Into what is no regular file (a pipe, a device, the process's own output) the bytes go straight. A
+folder is new, or was empty. What goes wrong is an `OutputFailed`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from omnigraph.errors import NotFound, OutputFailed
+from omnigraph.errors import AlreadyExists, NotFound, OutputFailed
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -65,6 +65,38 @@ def output_file(path: str | Path, *, durable: bool = False) -> Iterator[BinaryIO
     finally:
         with suppress(OSError):  # the failure to write is reported; a file that is left beside says no more
             unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def output_folder(path: str | Path) -> Iterator[Callable[[str], BinaryIO]]:
+    """A folder to write files to, by their names."""
+    named = Path(path)
+    with _reported(named):
+        final, there = Path(os.path.realpath(named)), _there(named)
+        if there is not None and not stat.S_ISDIR(there.st_mode):
+            raise AlreadyExists(f"{named} is a file, not a folder to write to", hint="Name a new folder.")
+        if there is not None and any(final.iterdir()):
+            raise AlreadyExists(f"{named} is not empty", hint="Name a new folder.")
+    if not final.parent.is_dir():
+        raise NotFound(f"there is no folder {final.parent} to write into", hint="Make it first, or name a folder elsewhere.")
+    unfinished = final.with_name(f".{os.urandom(8).hex()}.part")
+
+    def opened(name: str) -> BinaryIO:
+        with _reported(named / name):
+            return _opened(unfinished / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, named / name)
+
+    try:
+        with _reported(named):
+            unfinished.mkdir()
+            if there is not None:
+                unfinished.chmod(stat.S_IMODE(there.st_mode))
+        yield opened
+        with _reported(named):
+            unfinished.replace(final)
+    finally:
+        from shutil import rmtree
+
+        rmtree(unfinished, ignore_errors=True)  # the failure to write is reported; what is left beside says no more
 
 
 def write_output(path: str | Path, data: bytes) -> None:

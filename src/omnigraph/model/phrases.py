@@ -24,7 +24,14 @@ _DAYS_AGO: Final = 30
 """Days after which a date says more than a number of days."""
 
 _SIZES: Final = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
-_IRREGULAR: Final = {"branch": "branches", "entity": "entities", "property": "properties", "index": "indexes"}
+_IRREGULAR: Final = {
+    "branch": "branches",
+    "entity": "entities",
+    "index": "indexes",
+    "memory": "memories",
+    "property": "properties",
+    "query": "queries",
+}
 
 
 def noun(number: int, name: str) -> str:

@@ -3,9 +3,6 @@
     2024-01-05   2024-1-5   20240105   0000-01-01   -0044-03-15   +12024-01-05      a Date: days since 1970-01-01
     2024-01-05T10:30:00Z   2024-01-05 103000.25 +02                                 a DateTime: milliseconds since then
 
-    2024-01-05   2024-1-5   20240105   0000-01-01   -0044-03-15   +12024-01-05      a Date: days since 1970-01-01
-    2024-01-05T10:30:00Z   2024-01-05 103000.25 +02                                 a DateTime: milliseconds since then
-
 No zone means UTC. A DateTime may also be just a date (midnight). A Date may be a whole DateTime if that is midnight in UTC, and a
 DateTime may have digits finer than milliseconds if they are zeros; with `lossy` the rest is cut off, towards the past. The
 calendar goes from the year -262143 to 262142, for dates and moments alike.
@@ -14,6 +11,7 @@ Written back, in results, exports and changes alike (`date_text`, `datetime_text
 
     2024-01-05   2024-01-05T10:30:00.000Z                          years 1 to 9999
     +12024-01-05   -00044-03-15T00:00:00.000Z                      all others, with a sign and at least five digits
+    P3D   PT4H30M   -P1DT0.250S                                    a duration, in days, hours, minutes and seconds
 """
 
 from __future__ import annotations
@@ -26,6 +24,8 @@ from omnigraph.errors import UsageError
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_MS: Final = 86_400_000
+LONGEST_MS: Final = 999_999_999 * DAY_MS
+"""The longest duration, either way: Python's own."""
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z", re.ASCII)
 _COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})\Z", re.ASCII)
@@ -118,9 +118,13 @@ def days_of(value: date) -> int:
 
 def ms_of(value: datetime, *, lossy: bool = False) -> int:
     """Milliseconds since the epoch; UTC when the value has no zone. Raises ValueError when it is finer than that."""
+    return whole_ms(ns_of(value), 1_000_000, value, lossy=lossy)
+
+
+def ns_of(value: datetime) -> int:
+    """Nanoseconds since the epoch; UTC when the value has no zone."""
     aware = value if value.utcoffset() is not None else value.replace(tzinfo=UTC)
-    nanoseconds = (aware - EPOCH) // timedelta(microseconds=1) * 1000 + int(getattr(value, "nanosecond", 0))  # of pandas
-    return whole_ms(nanoseconds, 1_000_000, value, lossy=lossy)
+    return (aware - EPOCH) // timedelta(microseconds=1) * 1000 + int(getattr(value, "nanosecond", 0))  # of pandas
 
 
 def date_text(days: int) -> str:
@@ -176,3 +180,16 @@ def duration(text: str) -> timedelta:
     if found is None:
         raise UsageError(f"`{text}` is not a span of time", hint="Write a number and a unit: 90s, 30m, 12h, 7d or 2w.")
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+def duration_text(milliseconds: int) -> str:
+    """A duration as ISO 8601 writes it, in days and less: a month has no length."""
+    days, rest = divmod(abs(milliseconds), DAY_MS)
+    hours, rest = divmod(rest, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    seconds, thousandths = divmod(rest, 1_000)
+    fraction = f".{thousandths:03d}" if thousandths else ""
+    time = "".join([f"{hours}H" if hours else "", f"{minutes}M" if minutes else "", f"{seconds}{fraction}S" if rest else ""])
+    day = f"{days}D" if days else ""
+    sign = "-" if milliseconds < 0 else ""
+    return f"{sign}P{day}{'T' if time else ''}{time}" if day or time else "PT0S"

@@ -9,7 +9,7 @@ Nothing here imports pyarrow: `model.arrow` has the mapping to Arrow, for those 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import Enum
 
 from omnigraph.model.frozen import frozen
@@ -30,6 +30,8 @@ class Scalar(Enum):
     DATETIME = "DateTime"
     DATE = "Date"
     VECTOR = "Vector"
+    DURATION = "Duration"
+    """What lies between two moments. Only expressions have it: no property holds one."""
 
     @property
     def is_integer(self) -> bool:
@@ -43,9 +45,16 @@ class Scalar(Enum):
     def is_numeric(self) -> bool:
         return self in _INTEGERS or self in _FLOATS
 
+    @property
+    def is_temporal(self) -> bool:
+        return self in (Scalar.DATE, Scalar.DATETIME, Scalar.DURATION)
+
 
 _INTEGERS = frozenset({Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64})
 _FLOATS = frozenset({Scalar.F32, Scalar.F64})
+
+_WIDER = frozenset({(Scalar.I32, Scalar.I64), (Scalar.U32, Scalar.U64), (Scalar.U32, Scalar.I64), (Scalar.F32, Scalar.F64)})
+"""Types, and those that hold all of their values."""
 
 INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
     Scalar.I32: (-(2**31), 2**31 - 1),
@@ -67,6 +76,8 @@ class PropertyType:
     """Allowed values, sorted bytewise; None when the type is not an enum."""
     dimension: int | None = None
     """Length of a vector; None for every other scalar."""
+    enum_order: tuple[str, ...] | None = field(default=None, compare=False)
+    """Allowed values as they were declared, where that is known and another order: by it results are ordered."""
 
     @property
     def is_enum(self) -> bool:
@@ -94,6 +105,10 @@ class PropertyType:
     def form(self) -> tuple[Scalar, bool, int | None]:
         """What a value consists of: types of one form hold values that compare, whatever else they allow or forbid."""
         return self.scalar, self.is_list, self.dimension
+
+    def widens(self, other: PropertyType) -> bool:
+        """Whether it holds every value of another type, exactly, and is not the same."""
+        return self.is_list == other.is_list and (other.scalar, self.scalar) in _WIDER
 
     def as_nullable(self) -> PropertyType:
         return self if self.nullable else replace(self, nullable=True)

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from omnigraph.engine.load.check.questions import MOST_SUSPECTS, Bucket, Form, Question, Values, joined, suspects_in
-from omnigraph.engine.load.read.chunks import Placed, Work
+from omnigraph.engine.load.read.parallel.chunks import Placed, Work
 from omnigraph.engine.load.run.chunked import Checked, Checks, by_suspects, in_memory
 from omnigraph.engine.load.run.conclude import Reading
 from omnigraph.engine.load.run.request import Request

@@ -69,27 +69,32 @@ def embed(
     embedder: Embedder | None = None,
     pace: Pace | None = None,
     again: bool = False,
+    timeout: float | None = None,
     actor: str | None = None,
     spark: SparkSession | None = None,
 ) -> embedding.Embedded:
-    """What `g.embed` does, with the provider asked by tasks. The pace is that of all of them together."""
+    """What `g.embed` does, with the provider asked by tasks. The pace is that of all of them together.
+
+    The provider travels to the tasks, its key does not: each executor reads it from its own environment.
+    """
     spark = ready(spark)
     return embedding.embed(
         parts_of(graph).workspace,
         parts_of(graph).past,
         parts_of(graph).view(branch),
         branch,
-        embedding.require_embedder(embedder or graph.embedder),
+        embedding.require_embedder(graph.embedder if embedder is None else embedder),
         types=types,
         pace=pace,
         again=again,
         actor=actor,
+        timeout=timeout,
         run=run_on(spark),
         workers=parallelism(spark),
     )
 
 
-@guarded(target=arguments.path)
+@guarded(target=arguments.path, format=arguments.one_of("jsonl", "parquet"))
 def export(
     graph: Graph,
     target: str,

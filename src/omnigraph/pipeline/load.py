@@ -1,7 +1,7 @@
 """A load by Spark: chunks read side by side, one commit made by the driver.
 
     driver                                       executors
-    cut the inputs ───────────────────────────▶  parse, check rows, write data files     (`engine.load.read.chunks`)
+    cut the inputs ───────────────────────────▶  parse, check rows, write data files     (`engine.load.read.parallel.chunks`)
     put chunks together ◀───────────────────   descriptions of files, violations, lines
     set rules, next to what is committed
     one plan, one commit
@@ -30,10 +30,11 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.guard import CHECKS, guarded
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.load.read.chunks import Chunk, Cut, Work, cuts_of, read_batches, read_chunk
-from omnigraph.engine.load.read.headers import column_violations
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.sources import Source
+from omnigraph.engine.load.read.columnar.headers import column_violations
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Source
+from omnigraph.engine.load.read.parallel.chunks import Chunk, Cut, Work, cuts_of, read_batches, read_chunk
+from omnigraph.engine.load.read.rows.modes import ModeName
 from omnigraph.engine.load.run.chunked import run_chunked
 from omnigraph.engine.load.run.progress import ProgressReporter, Report, Stage
 from omnigraph.engine.load.run.request import Request
@@ -59,7 +60,7 @@ _MUCH: Final = 8 << 30
 class Options(TypedDict, total=False):
     """Options of `g.load`."""
 
-    mode: Literal["merge", "append", "overwrite"]
+    mode: ModeName
     branch: str
     from_: str | None
     actor: str | None
@@ -71,6 +72,7 @@ class Options(TypedDict, total=False):
     max_bad: float | None
     allow_empty: bool
     skip_unknown: bool
+    embed: bool
 
 
 _CHECKS: Final = arguments.one_of(*get_args(ChecksName))

@@ -29,6 +29,7 @@ from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.calls import arguments
 from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.load.read.rows.modes import ModeName
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.opening import open as open_graph
@@ -62,7 +63,7 @@ class Sink:
     storage: Mapping[str, str]
     types: str | Split
     name: str
-    mode: Literal["merge", "append", "overwrite"]
+    mode: ModeName
     branch: str
     actor: str | None
     external_blobs: ExternalBlobs
@@ -150,7 +151,7 @@ def sink(
     types: str | Split,
     *,
     name: str,
-    mode: Literal["merge", "append", "overwrite"] = "merge",
+    mode: ModeName = "merge",
     branch: str = MAIN,
     actor: str | None = None,
     allow_empty: bool = False,

@@ -7,7 +7,7 @@
     at          a commit or a tag                                   –
     columns     some columns, separated by commas                   all: id, (src, dst,) and the properties
     partitions  at least so many tasks, if there is enough to read  one per `PARTITION_ROWS` rows
-    mode        how rows are written: append or merge                append
+    mode        how rows are written: append, merge, update, patch   append
     lossy       round: numbers and times that do not fit exactly    they are violations
     allow_empty whether an overwrite may leave no entities           false
     actor, message                                                  what stands in the commit that is written
@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,7 @@ from pyspark.sql.types import StructType
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.calls.guard import guarded
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.load.read.collected import Mode
+from omnigraph.engine.load.read.rows.modes import Mode, ModeName
 from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.parts import parts_of
 from omnigraph.errors import GraphError, UsageError
@@ -228,10 +228,12 @@ class OmniGraphSource(DataSource):
         branch = self.options.get("branch", MAIN)
         view = parts_of(graph).view(branch)
         type_ = type_named(view.catalog, self._required("type"))
-        check_writable(type_, schema)
         given = "overwrite" if overwrite else self.options.get("mode", "append")
-        if given not in ("append", "merge", "overwrite"):
-            raise UsageError(f"option `mode` cannot be `{given}`", hint='It is append or merge; or .mode("overwrite").')
+        if given not in get_args(ModeName):
+            raise UsageError(
+                f"option `mode` cannot be `{given}`", hint='It is append, merge, update or patch; or .mode("overwrite").'
+            )
+        check_writable(type_, schema, partial=Mode(given).is_partial)
         return writer(parts_of(graph).store, view, branch, type_, Mode(given), self.options)
 
     @hinted()

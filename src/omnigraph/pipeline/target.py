@@ -3,7 +3,8 @@
     df.write.format("omnigraph").option("graph", …).option("type", "Person").mode("append").save()
 
     mode("append")                          every row must be new
-    mode("append").option("mode", "merge")  rows replace those with their id
+    mode("append").option("mode", "merge")  rows replace those with their id, as a whole
+    mode("append").option("mode", "patch")  rows change what they have columns for, or are new ("update": they must not be)
     mode("overwrite")                       the rows become all there is of the type
 
 Tasks check rows and write data files that nothing refers to; the driver asks the rules about sets of rows and makes one commit,
@@ -26,10 +27,11 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.catalog.catalog import EntityType
-from omnigraph.engine.load.read.chunks import Chunk, Cut, Work, read_batches
-from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.sources import Input
+from omnigraph.engine.calls.guard import CHECKS
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Input
+from omnigraph.engine.load.read.parallel.chunks import Chunk, Cut, Work, read_batches
+from omnigraph.engine.load.read.rows.modes import Mode
 from omnigraph.engine.load.run.chunked import run_chunked
 from omnigraph.engine.load.run.progress import ProgressReporter
 from omnigraph.engine.load.run.request import Request
@@ -107,10 +109,17 @@ def writer(store: GraphStore, view: View, branch: str, type_: EntityType, mode: 
         view.snapshot.layout,
         branch,
         type_,
-        Work.of(place, view, lossy=lossy is not None),
+        Work.of(place, view, lossy=lossy is not None, mode=mode),
         mode,
-        options.get("actor"),
-        options.get("message"),
+        _checked(options, "actor"),
+        _checked(options, "message"),
         store.lease_for(LONGEST),
         options.get("allow_empty", "false").lower() == "true",
     )
+
+
+def _checked(options: Mapping[str, str], name: str) -> str | None:
+    """An option that is an argument elsewhere, checked as there."""
+    given = options.get(name)
+    checked: str | None = None if given is None else CHECKS[name](name, given)
+    return checked

@@ -23,6 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
+from omnigraph.engine.load.read.rows.removals import COLUMN, names_column
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.conversions import Door, takes
@@ -103,10 +104,10 @@ def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     return column.cast(wanted)
 
 
-def check_writable(type_: EntityType, schema: st.StructType) -> None:
-    """Refuse columns that a type does not have, lacks, or cannot hold. All of them at once."""
+def check_writable(type_: EntityType, schema: st.StructType, *, partial: bool = False) -> None:
+    """Refuse columns that a type does not have, lacks, or cannot hold. All of them at once. `partial`: it may lack most."""
     wrong: list[str] = []
-    known = {"id", *type_.properties} | ({"src", "dst", "from", "to"} if type_.is_edge else set())
+    known = {"id", COLUMN, *type_.properties} | ({"src", "dst", "from", "to"} if type_.is_edge else set())
     given = {field.name: field.dataType for field in schema.fields}
     for name, spark in given.items():
         if name not in known:
@@ -119,11 +120,16 @@ def check_writable(type_: EntityType, schema: st.StructType) -> None:
                 wrong.append(f"{type_.name}.{name} is {prop} and cannot hold {spark.simpleString()}: cast it to {wanted}")
         elif not isinstance(spark, st.StringType):
             wrong.append(f"column `{name}` is {spark.simpleString()}: ids are strings")
+    partial |= names_column(type_, given)  # rows then say what they need
     for name, prop_ in type_.properties.items():
-        if name not in given and not prop_.type.nullable:
+        if name not in given and not prop_.type.nullable and not (partial and name not in type_.key_names):
             wrong.append(f"column `{name}` is missing, and {type_.name}.{name} must have a value")
+    if partial and not type_.key and "id" not in given and COLUMN not in given:
+        wrong.append(f"column `id` is missing: {type_.name} has no key, and `id` says which one changes")
     if type_.is_edge:
         for spellings in (("src", "from"), ("dst", "to")):
+            if partial and spellings[0] not in type_.key_names and not given.keys() & set(spellings):
+                continue
             if len(given.keys() & set(spellings)) != 1:
                 wrong.append(
                     f"exactly one of the columns {' and '.join(f'`{s}`' for s in spellings)} names an end of {type_.name}"

@@ -8,6 +8,7 @@
     graphs        how graphs are named and found; `direct` opens folders and buckets
     admission     whether there is room for it now
     audit         what is written down about decisions and writes
+    stored        queries that are stored with a graph
     results       what operations give, for those who render it
 
 A surface imports this package, never the engine, the pipeline or the storage.

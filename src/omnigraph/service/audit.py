@@ -42,6 +42,8 @@ class AuditRecord:
     error: str | None = None
     """Code of the error that it failed with."""
     duration_ms: float | None = None
+    query: str | None = None
+    """The stored query that it is about."""
 
     def to_dict(self) -> dict[str, object]:
         """The record as JSON-ready data, without what does not apply; the actor is always there."""

@@ -29,3 +29,5 @@ class Caller:
     actor: str | None
     origin: Origin
     request_id: str = field(default_factory=_request_id)
+    groups: frozenset[str] = frozenset()
+    """What whoever vouches for the actor says they belong to."""

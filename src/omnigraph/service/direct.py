@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from omnigraph.embedding import configured
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init as init_graph
 from omnigraph.engine.opening import open as open_graph
@@ -22,7 +20,7 @@ class DirectGraphs:
     def open(self, ref: GraphRef) -> Graph:
         found = self._open.get(ref)
         if found is None:
-            found = self._open[ref] = open_graph(ref.uri, read_only=ref.read_only, embedder=configured(os.environ))
+            found = self._open[ref] = open_graph(ref.uri, read_only=ref.read_only)
         return found
 
     def create(self, ref: GraphRef, schema: str | Path, actor: str | None) -> Graph:

@@ -9,7 +9,7 @@ from omnigraph.model.frozen import frozen
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
 
 
 @frozen
@@ -18,16 +18,23 @@ class GraphRef:
 
     uri: str
     read_only: bool = False
+    id: str | None = None
+    """What a server calls it; decisions and their audit speak of that, not of where it is."""
+
+    @property
+    def name(self) -> str:
+        """What it is called where somebody decides about it."""
+        return self.uri if self.id is None else self.id
 
 
 class Graphs(Protocol):
     """Finds open graphs. A server keeps them open between requests, a command until it ends."""
 
-    def open(self, ref: GraphRef) -> Graph:
+    def open(self, ref: GraphRef) -> AnyGraph:
         """The graph, open. Opening writes nothing."""
         ...
 
-    def create(self, ref: GraphRef, schema: str | Path, actor: str | None) -> Graph:
+    def create(self, ref: GraphRef, schema: str | Path, actor: str | None) -> AnyGraph:
         """A new graph."""
         ...
 

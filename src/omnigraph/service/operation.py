@@ -8,7 +8,7 @@
         def access(self, lookup: Lookup) -> tuple[Access, ...]:
             return (Access(Action.BRANCH_DELETE, target_branch=self.branch),)
 
-        def on(self, graph: Graph, caller: Caller) -> Commit | None:
+        def on(self, graph: AnyGraph, caller: Caller) -> Commit | None:
             return graph.branches.delete(self.branch, actor=caller.actor)
 
 A new operation is one module in `operations`, and every surface can offer it. It hands `caller.actor` to what it changes: the
@@ -19,16 +19,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
+from omnigraph.errors import Forbidden, GraphError
 from omnigraph.model.frozen import frozen
-from omnigraph.policy.port import Access, Action
+from omnigraph.policy.port import Access, Action, ReviewRule
 from omnigraph.service.caller import Caller
 from omnigraph.service.graphs import GraphRef, Graphs
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.language.source import Source
 
 R = TypeVar("R")
@@ -46,6 +47,14 @@ class Lookup(Protocol):
 
     def has_branch(self, name: str) -> bool:
         """Whether there is a branch of that name."""
+        ...
+
+    def review(self, number: int, action: Action) -> Access:
+        """An action about a review: the branch that is to be merged, and the one it is to be merged into."""
+        ...
+
+    def review_branches(self, number: int) -> tuple[Access, ...]:
+        """The branches that are read to show what a review is about."""
         ...
 
 
@@ -68,8 +77,17 @@ class Operation(ABC, Generic[R]):
         return SMALL
 
     @abstractmethod
-    def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        """What it needs permission for. All of it is decided before anything is done."""
+    def access(self, lookup: Lookup) -> Iterable[Access]:
+        """What it needs permission for. All of it is decided before anything is done, one after the other: what may be known
+        only to those who have an access is looked at after it."""
+
+    def refusal(self, access: Access, denied: Forbidden) -> GraphError:
+        """What whoever may not have an access is told."""
+        return denied
+
+    def under(self, rules: tuple[ReviewRule, ...]) -> Operation[R]:
+        """The same, bound by what must be approved before branches move. Of use to merges of reviews alone."""
+        return self
 
     @abstractmethod
     def run(self, graphs: Graphs, caller: Caller) -> R:
@@ -91,7 +109,7 @@ class GraphOperation(Operation[R]):
         return self.on(graphs.open(self.graph), caller)
 
     @abstractmethod
-    def on(self, graph: Graph, caller: Caller) -> R:
+    def on(self, graph: AnyGraph, caller: Caller) -> R:
         """Do it to the open graph."""
 
 
@@ -111,8 +129,13 @@ class GraphCommit(GraphChange[R]):
 
 
 def read_of(lookup: Lookup, branch: str | None, at: str | None, action: Action = Action.READ) -> tuple[Access, ...]:
-    """The access of a read of a branch, or of the branch that a commit or tag belongs to; main unless one is named."""
-    return (Access(action, lookup.branch_of(at) if at is not None else branch or "main"),)
+    """The access of a read of a branch, or of the branch that a commit or tag belongs to; main unless one is named.
+
+    Both are given for a branch at a time.
+    """
+    if at is None:
+        return (Access(action, branch or "main"),)
+    return (Access(action, lookup.branch_of(at if branch is None else f"{branch}@{at}")),)
 
 
 def query_size(source: str | Source, params: Mapping[str, object] | None) -> int:

@@ -31,10 +31,11 @@ from omnigraph.errors import (
     UsageError,
 )
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
+from omnigraph.storage.commits.commit_index import CommitIndex
 from omnigraph.storage.commits.deleted_tags import DeletedTag, put_deleted
 from omnigraph.storage.commits.leases import Held, give_back, holding, lasting
 from omnigraph.storage.commits.lineage import Commit, Logical, OpClass, TableChange
-from omnigraph.storage.commits.locate import find, no_graph, require_unused
+from omnigraph.storage.commits.locate import find, no_graph, outdated, require_unused
 from omnigraph.storage.commits.logical import LogicalCommits
 from omnigraph.storage.commits.manifest import Head, Manifest, ManifestState, SchemaDocument
 from omnigraph.storage.commits.name_rules import (
@@ -47,7 +48,6 @@ from omnigraph.storage.commits.name_rules import (
     is_possible,
     name_in,
     no_branch,
-    no_such_state,
     reads_like_id,
     ref_path,
     tag_path,
@@ -57,6 +57,7 @@ from omnigraph.storage.commits.reclaim_fence import require_kept
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.storage.commits.refs import Ref as Ref
 from omnigraph.storage.commits.refs import Tag as Tag
+from omnigraph.storage.commits.reviews import kept, readable_reviews
 from omnigraph.storage.commits.snapshots import NewTable as NewTable
 from omnigraph.storage.commits.snapshots import Snapshot as Snapshot
 from omnigraph.storage.files.fork_guard import refuse_after_fork
@@ -68,7 +69,8 @@ from omnigraph.storage.tables.table import Tables
 
 if TYPE_CHECKING:
     from omnigraph.storage.commits.plan import PublishPlan
-    from omnigraph.storage.commits.publisher import Publisher, Revalidate
+    from omnigraph.storage.commits.publisher import Publisher
+    from omnigraph.storage.commits.waiting import Revalidate
 
 MAIN = "main"
 
@@ -86,7 +88,9 @@ class GraphStore:
         self._manifests: dict[str, Manifest] = {}
         self._publishers: dict[str, Publisher] = {}
         self._refs: dict[str, Ref] = {}
+        self._newest: dict[str, tuple[ManifestState, Snapshot]] = {}
         self.history = LogicalCommits(place, self._manifest)
+        self.commit_index = CommitIndex(place, read_only=read_only)
         self._lock = Lock()
 
     @classmethod
@@ -158,8 +162,7 @@ class GraphStore:
     def ref(self, branch: str) -> Ref:
         """A branch by name."""
         refuse_after_fork()
-        with self._lock:
-            known = self._refs.get(branch)
+        known = self._refs.get(branch)
         if known is None:
             known, _ = self._read_ref(branch)
             with self._lock:
@@ -395,9 +398,12 @@ class GraphStore:
     def snapshot(self, branch: str = MAIN) -> Snapshot:
         """The newest state of a branch."""
         state = self._state(branch)
-        head = state.head
-        commit = head.logical.id if head.logical is not None else self.history.logical_id(self.ref(branch), head)
-        return Snapshot(branch, commit, head.schema, state.tables, head.commit, state.recent)
+        known = self._newest.get(branch)
+        if known is None or known[0] is not state:
+            head = state.head
+            commit = head.logical.id if head.logical is not None else self.history.logical_id(self.ref(branch), head)
+            known = self._newest[branch] = (state, Snapshot(branch, commit, head.schema, state.tables, head.commit, state.recent))
+        return known[1]
 
     def snapshot_at(self, name: str) -> Snapshot:
         """The graph as a commit left it, whatever happened since. What a name means, `resolve` says."""
@@ -411,7 +417,7 @@ class GraphStore:
         return Snapshot(logical.branch, logical.id, layout.schema, tables, layout.id)
 
     def resolve(self, name: str) -> tuple[Ref, Commit]:
-        """What a name means, wherever one is given: the commit of that id, else the newest of that branch, else that of the tag.
+        """What a name means: the commit of that id, else the newest of that branch, else that of the tag, else of that time.
 
         Gives the commit, and the branch whose manifest holds it.
         """
@@ -423,21 +429,18 @@ class GraphStore:
                 if found is None:
                     raise
                 return found
-        found = self._by_name(name)
-        if found is None:
-            raise no_such_state(name, self.branches())
-        return found
+        from omnigraph.storage.commits.moments import at_moment
+
+        return self._by_name(name) or at_moment(self, name, MAIN)
 
     def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
         if self.is_branch(name):
-            head = self._state(name).head.commit
-            owner, found = self.history.find(self.ref(name), head)
+            head, owner = self._state(name).head.commit, self.ref(name)
+        elif (tag := self._tag(name)) is not None:
+            head, owner = tag.commit, tag.owner
         else:
-            tag = self._tag(name)
-            if tag is None:
-                return None
-            head = tag.commit
-            owner, found = self.history.find(tag.owner, head)
+            return None
+        owner, found = self.history.find(owner, head)
         if found is None:
             raise HistoryReclaimed(f"commit {head}, which `{name}` names, was reclaimed")
         return owner, found
@@ -447,7 +450,7 @@ class GraphStore:
         try:
             return self.locate(commit)[1]
         except HistoryReclaimed:
-            found = find(self._known_refs()[0], commit, self._manifest, carried=True).commit
+            found = find(self._known_refs()[0], commit, self._manifest, self.commit_index, carried=True).commit
             if found is None:
                 raise
             return found
@@ -495,41 +498,39 @@ class GraphStore:
         return state
 
     def locate(self, commit: str) -> tuple[Ref, Commit]:
-        """A commit of a branch or tag, and the branch whose manifest holds it. What cannot be read does not hide what can."""
+        """A commit of a branch, tag or open review, and who holds it. What cannot be read does not hide what can."""
         refs, unread_refs = self._known_refs()
-        found = find(refs, commit, self._manifest)
+        found = find(refs, commit, self._manifest, self.commit_index)
         if found.owner is None and self._forget(found.gone):
             return self.locate(commit)
         unread: list[StorageError] = [*unread_refs, *found.unread]
         if found.owner is None:
-            tags, damaged = self.readable_tags()
-            found = find([tag.owner for tag in tags], commit, self._manifest)
-            unread += [*damaged.values(), *found.unread]
+            (tags, damaged), (reviews, lost) = self.readable_tags(), readable_reviews(self.place)
+            found = find([tag.owner for tag in (*tags, *kept(reviews))], commit, self._manifest, self.commit_index)
+            unread += [*damaged.values(), *lost.values(), *found.unread]
         if found.owner is not None and found.commit is not None:
             return found.owner, found.commit
-        if unread:
-            raise unread[0]  # the commit may be there
-        raise HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
+        # It may be where nobody can look.
+        raise unread[0] if unread else HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
 
     def _known_refs(self) -> tuple[list[Ref], list[DamagedRecord]]:
-        """Branches as they are remembered, the main one first, and why others cannot be read."""
-        found, unread = readable(sorted(self._named_branches(), key=lambda name: name != MAIN), self.ref)
-        return found, list(unread.values())
+        """Branches as they are remembered or noted, the main one first, and why others cannot be read."""
+        with suppress(NotFound, StorageError):  # what is said of the main branch does not hide the others
+            self.commit_index.open(self.ref(MAIN).incarnation)
+        listed = {name_in(o.path): o for o in self.place.names(REFS)}
+        with self._lock:
+            self._refs = {**self.commit_index.refs(listed), **self._refs}
+            known = [self._refs[name] for name in listed if name in self._refs]
+        fresh, unread = readable(listed.keys() - {ref.branch for ref in known}, lambda name: self._read_ref(name)[0])
+        with self._lock:
+            self._refs = {**self.commit_index.note_refs(listed, fresh), **self._refs}
+        return sorted([*known, *fresh], key=lambda ref: (ref.branch != MAIN, ref.branch)), list(unread.values())
 
     def _forget(self, gone: Iterable[Ref]) -> bool:
         """Forget branches that were deleted, or deleted and made again; whether there were any."""
-        old = []
-        for ref in gone:
-            try:
-                now = self._read_ref(ref.branch)[0]
-            except NotFound:
-                now = None
-            if now != ref:
-                old.append(ref)
+        old = outdated(gone, lambda name: self._read_ref(name)[0])
         with self._lock:
-            for ref in old:
-                if self._refs.get(ref.branch) == ref:
-                    del self._refs[ref.branch]
+            self._refs = {name: ref for name, ref in self._refs.items() if ref not in old}
         return bool(old)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

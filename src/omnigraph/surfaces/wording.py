@@ -18,6 +18,7 @@ from omnigraph.hints import ANY, Action, Option
 FLAGS: Final = {
     "allow_data_loss": "--allow-data-loss",
     "allow_empty": "--allow-empty",
+    "again": "--reembed-all",
     "dry_run": "--dry-run",
     "engine": "--engine",
     "from_": "--from",
@@ -39,6 +40,8 @@ PLAIN: Final = {"name": "NAME", "resolve": "--resolve or --interactive"}
 COMMANDS: Final = {
     "apply_schema": "omnigraph schema apply",
     "baseline": "omnigraph changes baseline",
+    "create_review": "omnigraph review create",
+    "embed": "omnigraph embed",
     "init": "omnigraph init",
     "list_commits": "omnigraph commit list",
     "load": "omnigraph load",

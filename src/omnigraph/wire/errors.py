@@ -13,12 +13,14 @@ library had to say stay in the log, next to the request's id.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from omnigraph import errors as e
+from omnigraph.wire.advice import advice_output
 from omnigraph.wire.wording import HTTP
 
 Code = Literal[
@@ -128,6 +130,10 @@ class ErrorOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Where a text is wrong."""
     violations: list[dict[str, Any]] | UnsetType = UNSET
     """Records that break the schema."""
+    conflicts: list[dict[str, Any]] | UnsetType = UNSET
+    """What both sides of a merge changed, with the values of each and the key of each in a resolution."""
+    details: dict[str, Any] | UnsetType = UNSET
+    """What else the error carries, by the names of its class."""
 
 
 _STATUS: Final[Mapping[type[e.GraphError], tuple[int, Code | None]]] = {
@@ -140,6 +146,7 @@ _STATUS: Final[Mapping[type[e.GraphError], tuple[int, Code | None]]] = {
     e.TooBusy: (429, "too_many_requests"),
     e.ConflictError: (409, "conflict"),
     e.PreconditionFailed: (412, None),
+    e.BrokenQueries: (409, "conflict"),
     e.BlobUnavailable: (424, None),
     e.ResourceLimit: (413, "bad_request"),
     e.QueryCancelled: (500, "internal"),
@@ -148,6 +155,20 @@ _STATUS: Final[Mapping[type[e.GraphError], tuple[int, Code | None]]] = {
     e.ChangeFeedGap: (410, None),
 }
 """By the nearest class in the tree; everything else failed inside: 500."""
+
+_SAID: Final = frozenset({"message", "hint", "diagnostics", "violations", "conflicts"})
+"""What has members of its own."""
+
+_REWORDED: Final = (
+    e.NotFound,
+    e.AlreadyExists,
+    e.PreconditionFailed,
+    e.MergeConflict,
+    e.ResourceLimit,
+    e.CursorRejected,
+    e.ChangeFeedGap,
+)
+"""Errors whose texts the contract fixes."""
 
 INTERNAL: Final = (500, "internal")
 INTERNAL_TEXT: Final = "internal error"
@@ -177,6 +198,11 @@ def error_output(error: e.GraphError) -> tuple[int, ErrorOutput]:
     for cls, add in _DETAILS.items():
         if isinstance(error, cls):
             about |= add(error)
+    details = _carried(error)
+    if any(not isinstance(part, str) for part in error.advice.parts):
+        details["advice"] = advice_output(error.advice)
+    if details:
+        about["details"] = details
     return status, ErrorOutput(error=_text(error), **about)
 
 
@@ -217,7 +243,8 @@ def _conflicts(error: e.MergeConflict) -> dict[str, Any]:
         "merge_conflicts": [
             MergeConflictOutput(entity_kind=c.entity_kind, type_name=c.type, entity_id=c.entity, kind=c.kind, message=c.message)
             for c in error.conflicts
-        ]
+        ],
+        "conflicts": [c.to_dict() for c in error.conflicts],
     }
 
 
@@ -258,9 +285,28 @@ def _source(error: e.BlobUnavailable) -> dict[str, Any]:
     return {"external_blob_source": ExternalBlobSourceOutput(uri=error.uri, reason=error.reason)}
 
 
+def _carried(error: e.GraphError) -> dict[str, Any]:
+    """What an error was made with, as far as JSON has it and no member of its own says it; and its message, where the contract
+    words it otherwise."""
+    carried = {name: getattr(error, name, None) for name in signature(type(error)).parameters if name not in _SAID}
+    found = {name: value for name, value in carried.items() if value not in (None, "") and _is_json(value)}
+    if isinstance(error, _REWORDED) and error.message != _text(error):
+        found["message"] = error.message
+    return found
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _is_json(item) for name, item in value.items())
+    return isinstance(value, str | int | float)
+
+
 def _violations(error: Any) -> dict[str, Any]:
-    """Records that break the schema, without the file they were in: that was the body, or is nobody's business."""
-    shown = [{name: value for name, value in v.to_dict().items() if name != "file"} for v in error.violations]
+    """Records that break the schema. A file is named only as the request named it: other paths are nobody's business."""
+    shown = [
+        {name: value for name, value in v.to_dict().items() if name != "file" or not str(value).startswith("/")}
+        for v in error.violations
+    ]
     return {"violations": shown} if shown else {}
 
 

@@ -7,9 +7,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from omnigraph.wire.requests import LoadMode
+
 EntityKind = Literal["node", "edge"]
 Op = Literal["insert", "update", "delete"]
-MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
+MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged", "conflicts"]
+RevertOutcome = Literal["reverted", "nothing_to_revert", "conflicts"]
 
 
 class HealthOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +28,13 @@ class HealthOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Version of the product."""
 
 
+class ReloadFailureOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """The last attempt to serve something else. What exactly was wrong is in the log."""
+
+    at: str
+    codes: list[str]
+
+
 class ReadyOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the server takes requests."""
 
@@ -33,6 +43,13 @@ class ReadyOutput(msgspec.Struct, frozen=True, kw_only=True):
     served_graph_count: int
     quarantined_graph_count: int
     shutdown_grace_seconds: float
+    booted_serving_digest: str | UnsetType = UNSET
+    """Of what is served, if it is served from a cluster…"""
+    state_revision: int | UnsetType = UNSET
+    """…and the state of the cluster that it is from."""
+    state_cas: str | UnsetType = UNSET
+    reload_failure: ReloadFailureOutput | UnsetType = UNSET
+    """Why it does not serve what it is to serve, if it does not."""
 
 
 class GraphEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +101,8 @@ class CommitOutput(msgspec.Struct, frozen=True, kw_only=True):
     operation: str | UnsetType = UNSET
     message: str | UnsetType | None = UNSET
     maintenance: bool | UnsetType = UNSET
+    idempotency_key: str | UnsetType = UNSET
+    """Of a write that may be repeated."""
 
 
 class CommitListOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,6 +189,10 @@ class SchemaApplyOutput(msgspec.Struct, frozen=True, kw_only=True):
     step_count: int
     graph_manifest_version: int
     steps: list[dict[str, Any]]
+    commit: CommitOutput | UnsetType = UNSET
+    """Left out when the schema says what the old one said."""
+    also: dict[str, SchemaApplyOutput] | UnsetType = UNSET
+    """Other branches that were named; left out when none was."""
 
 
 class LoadedType(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,12 +209,18 @@ class GraphBatchLoadOutput(msgspec.Struct, frozen=True, kw_only=True):
     base_branch: str | None
     """Where the branch was to start, as the request had it."""
     branch_created: bool
-    mode: Literal["append", "merge", "overwrite"]
+    mode: LoadMode
     nodes: list[LoadedType]
     edges: list[LoadedType]
     total_entities: int
     actor_id: str | None
     commit: CommitOutput | None
+    deleted: dict[str, int] | UnsetType = UNSET
+    """Entities of each type that the records deleted, if any did…"""
+    cascaded: dict[str, int] | UnsetType = UNSET
+    """… edges that went with them…"""
+    missing: dict[str, int] | UnsetType = UNSET
+    """… and those that were not there."""
 
 
 class IngestOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,12 +230,18 @@ class IngestOutput(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     base_branch: str | None
     branch_created: bool
-    mode: Literal["append", "merge", "overwrite"]
+    mode: LoadMode
     nodes: list[LoadedType]
     edges: list[LoadedType]
     total_entities: int
     actor_id: str | None
     commit: CommitOutput | None
+    deleted: dict[str, int] | UnsetType = UNSET
+    """Entities of each type that the records deleted, if any did…"""
+    cascaded: dict[str, int] | UnsetType = UNSET
+    """… edges that went with them…"""
+    missing: dict[str, int] | UnsetType = UNSET
+    """… and those that were not there."""
 
 
 class BranchListOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,18 +265,21 @@ class BranchDeleteOutput(msgspec.Struct, frozen=True, kw_only=True):
     uri: str
     name: str
     actor_id: str | None
+    commit: CommitOutput | UnsetType = UNSET
+    """The last one of the branch, which says who deleted it."""
 
 
-class BranchMergeOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a merge came to."""
+class BranchOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch: where it came from, who created it and when."""
 
-    source: str
-    target: str
-    outcome: MergeOutcome
-    actor_id: str | None
-    branch_deleted: bool | UnsetType = UNSET
-    branch_delete_error: str | UnsetType = UNSET
-    graph_commit_id: str | UnsetType = UNSET
+    name: str
+    incarnation: str
+    """Another one if a branch of that name is deleted and made again."""
+    origin: BranchOutput | None
+    fork_commit_id: str | None
+    created_by: str | None
+    created_at: int | None
+    """Microseconds since 1970."""
 
 
 class CauseOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,6 +323,57 @@ class EntityChangeOutput(msgspec.Struct, frozen=True, kw_only=True):
     op: Op
     before: ImageOutput | UnsetType = UNSET
     after: ImageOutput | UnsetType = UNSET
+
+
+class ConflictOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that two sides do not agree about, and the key that a resolution names it by."""
+
+    entity_kind: EntityKind
+    type_name: str
+    entity_id: str | None
+    kind: str
+    message: str
+    key: str
+    properties: list[str] | UnsetType = UNSET
+    base: dict[str, Any] | None
+    ours: dict[str, Any] | None
+    theirs: dict[str, Any] | None
+
+
+class BranchMergeOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What a merge came to, or would. The last three are of a dry run."""
+
+    source: str
+    target: str
+    outcome: MergeOutcome
+    actor_id: str | None
+    branch_deleted: bool | UnsetType = UNSET
+    branch_delete_error: str | UnsetType = UNSET
+    graph_commit_id: str | UnsetType = UNSET
+    commit: CommitOutput | UnsetType = UNSET
+    base_commit_id: str | UnsetType = UNSET
+    """Where the two parted."""
+    schema: dict[str, Any] | UnsetType = UNSET
+    """What becomes of the target's schema, if anything does."""
+    dry_run: bool | UnsetType = UNSET
+    merge_conflicts: list[ConflictOutput] | UnsetType = UNSET
+    changes: list[EntityChangeOutput] | UnsetType = UNSET
+
+
+class RevertOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What a revert came to, or would: `source` is the commit that is undone, `target` the branch."""
+
+    source: str
+    target: str
+    outcome: RevertOutcome
+    actor_id: str | None
+    graph_commit_id: str | UnsetType = UNSET
+    commit: CommitOutput | UnsetType = UNSET
+    base_commit_id: str | UnsetType = UNSET
+    schema: dict[str, Any] | UnsetType = UNSET
+    dry_run: bool | UnsetType = UNSET
+    merge_conflicts: list[ConflictOutput] | UnsetType = UNSET
+    changes: list[EntityChangeOutput] | UnsetType = UNSET
 
 
 class CommitChangesOutput(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ MEMBERS: Final = {
 ROUTES: Final = {
     "apply_schema": "POST …/schema/apply",
     "baseline": "POST …/changes/baseline",
+    "create_review": "POST …/reviews",
     "help": "GET /openapi.json",
     "list_commits": "GET …/commits",
     "load": "POST …/load",

@@ -19,8 +19,8 @@ from tests.engine.load.loading import counts, exported, written
 from tests.engine.load.test_chunks import InChunks
 
 import omnigraph as og
-from omnigraph.engine.load.read import chunks as chunks
-from omnigraph.engine.load.read import tasks
+from omnigraph.engine.load.read.parallel import chunks as chunks
+from omnigraph.engine.load.read.parallel import tasks
 from omnigraph.model.blobs import MARK, reference
 from omnigraph.model.limits import MAX_EXTERNAL_BYTES, MAX_EXTERNAL_CELLS, MAX_EXTERNAL_PROBES, MAX_EXTERNAL_URI_BYTES
 from omnigraph.storage.files import external_objects

@@ -28,6 +28,17 @@ def told(diff: object) -> list[tuple[str, str, str]]:
     return [(c.op, c.type, c.id) for c in diff]  # type: ignore[attr-defined]
 
 
+def test_states_are_compared_as_they_are_and_a_branch_with_where_it_began(graph: og.Graph) -> None:
+    put(graph, 'insert Person { name: "Eve" }', "work")
+    put(graph, 'insert Person { name: "Zoe" }')
+    assert told(graph.diff("main", "work")) == [("insert", "Person", "Eve"), ("delete", "Person", "Zoe")]
+    began = graph.branches.get("work").fork_commit
+    assert began is not None
+    assert told(graph.diff(began, "work")) == [("insert", "Person", "Eve")]
+    preview = graph.merge("work", dry_run=True).changes
+    assert told(preview) == [("insert", "Person", "Eve")]
+
+
 def test_inserts_updates_and_deletes(graph: og.Graph) -> None:
     put(graph, 'insert Person { name: "Eve", age: 9 }', "work")
     put(graph, 'update Person set { age: 31, nickname: "Al" } where name = "Alice"', "work")

@@ -110,6 +110,7 @@ def test_an_insert_that_edges_hang_on(graph: og.Graph) -> None:
     with pytest.raises(og.MergeConflict) as caught:
         graph.revert(commit)
     assert [c.kind for c in told(caught.value)] == ["orphan_edge"]
+    assert repr(graph.revert(commit, dry_run=True)).startswith("Revert of ")
     graph.revert(commit, resolve="theirs")
     assert names(graph, "Person") == ["Alice", "Bob", "Carol"]
     assert names(graph, "Knows") == ["k1"]
@@ -120,6 +121,8 @@ def test_what_was_undone_already_is_nothing_to_do(graph: og.Graph) -> None:
     put(graph, 'delete Person where name = "Eve"')
     head = graph._view().snapshot.commit
     assert commit is not None
+    preview = graph.revert(commit, dry_run=True)
+    assert (preview.outcome, list(preview.changes or ())) == ("nothing_to_revert", [])
     again = graph.revert(commit)
     assert (again.outcome, again.commit) == ("nothing_to_revert", None)
     assert graph._view().snapshot.commit == head
@@ -127,7 +130,8 @@ def test_what_was_undone_already_is_nothing_to_do(graph: og.Graph) -> None:
 
 def test_maintenance_and_the_first_commit(graph: og.Graph) -> None:
     optimize(graph._store, "main", graph._view().catalog)
-    assert graph.revert(graph.commits(limit=1, maintenance=True)[0].id).outcome == "nothing_to_revert"
+    upkeep = graph.commits(limit=1, maintenance=True)[0].id
+    assert graph.revert(upkeep).outcome == graph.revert(upkeep, dry_run=True).outcome == "nothing_to_revert"
     with pytest.raises(og.ParentlessCommit):
         graph.revert(graph.commits()[-1].id)
     with pytest.raises(og.NotFound):

@@ -20,7 +20,7 @@ import pyarrow as pa
 from tests.engine.load.conversion_cases import CASES, REFUSED, TYPES, Case, same, wanted
 
 import omnigraph as og
-from omnigraph.engine.load.read.headers import may_fit
+from omnigraph.engine.load.read.columnar.headers import may_fit
 from omnigraph.engine.load.run.result import LoadResult
 
 SOURCES: Final = list(dict.fromkeys(case.arrow for case in CASES if case.arrow is not None))

@@ -44,6 +44,17 @@ rows: st.SearchStrategy[Rows] = st.fixed_dictionaries(
             st.fixed_dictionaries({"from": st.integers(0, 9).map("t{}".format), "to": st.integers(0, 9).map("p{}".format)}),
             max_size=5,
         ),
+        "Step": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "from": st.sampled_from(["t1", "t2", 't"3']),
+                    "to": st.sampled_from(["t1", "t2"]),
+                    "number": st.integers(0, 2) | st.none(),
+                    "text": st.sampled_from(["x", None]),
+                }
+            ),
+            max_size=5,
+        ),
     }
 )
 broken = st.lists(
@@ -54,8 +65,13 @@ broken = st.lists(
 
 def as_lines(folder: Path, given: Rows, broken: list[str]) -> Any:
     nodes = [{"type": t, "data": row} for t in ("Thing", "Plain") for row in given[t]]
-    edges = [{"edge": t, **row} for t in ("Near", "Owns") for row in given[t]]
+    edges: list[object] = [{"edge": t, **row} for t in ("Near", "Owns") for row in given[t]]
+    edges += [{"edge": "Step", "from": r["from"], "to": r["to"], "data": _but_ends(r)} for r in given["Step"]]
     return [written(folder / "nodes.jsonl", [*nodes, *broken]), written(folder / "edges.jsonl", [*edges, *broken])]
+
+
+def _but_ends(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("from", "to")}
 
 
 def as_csv(folder: Path, given: Rows, broken: list[str]) -> Any:
@@ -68,13 +84,19 @@ def as_csv(folder: Path, given: Rows, broken: list[str]) -> Any:
     return [folder / f"{name}.csv" for name in given]
 
 
-COLUMNS = {"Thing": ["name", "i32", "i64", "text"], "Plain": ["id", "note"], "Near": ["from", "to"], "Owns": ["from", "to"]}
+COLUMNS = {
+    "Thing": ["name", "i32", "i64", "text"],
+    "Plain": ["id", "note"],
+    "Near": ["from", "to"],
+    "Owns": ["from", "to"],
+    "Step": ["from", "to", "number", "text"],
+}
 
 
 def table(name: str, its: list[dict[str, Any]]) -> pa.Table:
     """Rows as columns; where a number is a text, all of them are."""
     mixed = any(isinstance(row.get("i32"), str) for row in its)
-    types = {"i32": pa.string() if mixed else pa.int32(), "i64": pa.int64()}
+    types = {"i32": pa.string() if mixed else pa.int32(), "i64": pa.int64(), "number": pa.int32()}
     columns = {c: [row[c] for row in its] for c in COLUMNS[name]}
     if mixed:
         columns["i32"] = [str(value) for value in columns["i32"]]

@@ -1,7 +1,8 @@
 """Loads as plain dictionaries know them: random schemas, rows and doors, and what a graph must hold after each load.
 
-The model knows five rules: an id comes from the key or is given; `append` refuses ids that exist, `merge` replaces them, `overwrite`
-leaves nothing else of the types that occur; a key may stand in a load once; both ends of every edge are there at the end.
+The model knows six rules: an id comes from the key or is given; `append` refuses ids that exist, `merge` replaces them, `overwrite`
+leaves nothing else of the types that occur; `patch` changes what a row has and nothing else, `update` only where the id exists; a
+key may stand in a load once; both ends of every edge are there at the end.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -92,6 +93,10 @@ class Type:
     key: Kind | None
     properties: dict[str, Kind]
     is_edge: bool = False
+    ends: bool = True
+    """Whether columns of an edge name its ends."""
+    ops: bool = False
+    """Whether a column says what is done with rows."""
 
     def declared(self) -> str:
         own = [f"{name}: {kind.name}?" for name, kind in self.properties.items()]
@@ -101,9 +106,10 @@ class Type:
 
     @property
     def columns(self) -> dict[str, pa.DataType]:
-        ends = {"from": pa.string(), "to": pa.string()} if self.is_edge else {}
+        ends = {"from": pa.string(), "to": pa.string()} if self.is_edge and self.ends else {}
         key = {"k": self.key.arrow} if self.key else {"id": pa.string()}
-        return {**ends, **key, **{name: kind.arrow for name, kind in self.properties.items()}}
+        ops = {"_op": pa.string()} if self.ops else {}
+        return {**ops, **ends, **key, **{name: kind.arrow for name, kind in self.properties.items()}}
 
     def spell(self, name: str, value: Any) -> Any:
         kind = self.properties.get(name) or (self.key if name == "k" else None)
@@ -121,23 +127,44 @@ class Model:
     def load(self, rows: dict[str, list[Row]], mode: str) -> bool:
         """Take rows, or refuse all of them and say so."""
         after = {name: dict(found) for name, found in self.held.items()}
+        gone, written = dict[str, set[str]](), set[str]()
         for type_ in self.types:
             if type_.name not in rows:
                 continue
-            new: dict[str, Row] = {}
+            new: dict[str, Row | None] = {}
+            partial = mode in ("update", "patch")
+            steps = any(row.get("_op") for row in rows[type_.name])
             for row in rows[type_.name]:
                 spelt = {name: type_.spell(name, row.get(name)) for name in type_.columns if name != "id"}
                 given = str(row["k"]) if type_.key else row.get("id")
+                if row.get("_op") == "delete":
+                    if partial and new.get(given or ""):
+                        return False
+                    new[given or ""] = None
+                    continue
+                if partial:
+                    before = after.get(type_.name, {}).get(given or "")
+                    if given is None or (before is None and (mode == "update" or (type_.is_edge and "from" not in row))):
+                        return False
+                    spelt = spelt if before is None else before | {name: spelt[name] for name in row if name in spelt}
                 if given is None:
                     self.fresh += 1
                 id_ = f"~{self.fresh}" if given is None else given
-                if id_ in new and (type_.key is not None or mode != "merge"):
+                if id_ in new and ((type_.key is not None and not steps) or mode != "merge"):
                     return False
                 new[id_] = spelt
             there = after.setdefault(type_.name, {})
             if mode == "append" and there.keys() & new.keys():
                 return False
-            after[type_.name] = new if mode == "overwrite" else there | new
+            images = {id_: image for id_, image in new.items() if image is not None}
+            after[type_.name] = images if mode == "overwrite" else {i: v for i, v in (there | images).items() if new.get(i, v)}
+            gone[type_.name] = {id_ for id_, image in new.items() if image is None}
+            written |= images.keys() if type_.is_edge else set()
+        after["E"] = {
+            id_: e
+            for id_, e in after.get("E", {}).items()
+            if id_ in written or not (e["from"] in gone.get("A", ()) or e["to"] in gone.get("B", ()))
+        }
         if not all(e["from"] in after.get("A", {}) and e["to"] in after.get("B", {}) for e in after.get("E", {}).values()):
             return False
         self.held = after
@@ -201,11 +228,51 @@ def random_row(r: Random, type_: Type, model: Model, rows: dict[str, list[Row]])
 
 
 def poisoned(r: Random, rows: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """The same rows with an edge here and there that has an end no text can be: nothing else depends on those."""
+    """The same rows with edges here and there that have an end no text can be, or nobody is, and some that have one id."""
     if "E" not in rows:
         return rows
-    edges = [{**row, "from": None} if r.random() < 0.3 else row for row in rows["E"]]
+    edges = list[Row]()
+    for row in rows["E"]:
+        poison: Row = {"from": None} if r.random() < 0.3 else {"to": "nobody"} if r.random() < 0.2 else {}
+        shared: Row = {"id": f"E{r.randrange(3)}"} if r.random() < 0.3 else {}
+        edges.append({**row, **poison, **shared})
     return {**rows, "E": edges}
+
+
+def thinned(r: Random, model: Model, rows: dict[str, list[Row]], door: str) -> tuple[list[Type], dict[str, list[Row]]]:
+    """The same rows about entities that mostly exist, without some of their columns; where rows stand alone, without some values."""
+    types, found = list[Type](), dict[str, list[Row]]()
+    for type_ in model.types:
+        shown = {n: kind for n, kind in type_.properties.items() if r.random() < 0.6} or type_.properties
+        seen = replace(type_, properties=shown, ends=r.random() < 0.4)
+        types.append(seen)
+        known = [id_ for id_ in model.held.get(type_.name, {}) if not id_.startswith("~")]
+        r.shuffle(known)
+        for row in rows.get(type_.name, []):
+            mine = {name: value for name, value in row.items() if name in seen.columns}
+            if known and r.random() < 0.97:
+                id_ = known.pop()
+                mine |= {"k": id_ if type_.key.name == "String" else int(id_)} if type_.key else {"id": id_}
+            if door in ("records", "lines", "rows"):
+                mine = {name: value for name, value in mine.items() if name not in type_.properties or r.random() < 0.7}
+            found.setdefault(type_.name, []).append(mine)
+    return types, found
+
+
+def with_deletions(
+    r: Random, model: Model, types: list[Type], rows: dict[str, list[Row]]
+) -> tuple[list[Type], dict[str, list[Row]]]:
+    """The same rows among others that delete: mostly who is there, now and then somebody who is written too, or nobody."""
+    found: dict[str, list[Row]] = {}
+    for type_ in types:
+        mine = list(rows.get(type_.name, []))
+        known = [id_ for id_ in model.held.get(type_.name, {}) if not id_.startswith("~")]
+        for id_ in r.sample(known, min(len(known), r.randrange(3))) + (["77"] if r.random() < 0.2 else []):
+            named = {"k": id_ if type_.key.name == "String" else int(id_)} if type_.key else {"id": id_}
+            mine.insert(r.randrange(len(mine) + 1), {"_op": "delete", **named})
+        if mine:
+            found[type_.name] = [{"_op": r.choice(["upsert", None]), **row} for row in mine]
+    return [replace(type_, ops=True) for type_ in types], found
 
 
 # ── doors ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,12 +283,10 @@ def table_of(type_: Type, rows: list[Row]) -> pa.Table:
 
 
 def record_of(type_: Type, row: Row, *, spelt: bool) -> Row:
-    data = {n: type_.spell(n, v) if spelt else v for n, v in row.items() if n not in ("from", "to")}
-    return (
-        {"edge": type_.name, "from": row["from"], "to": row["to"], "data": data}
-        if type_.is_edge
-        else {"type": type_.name, "data": data}
-    )
+    data = {n: type_.spell(n, v) if spelt else v for n, v in row.items() if n not in ("from", "to", "_op")}
+    op = {"op": row["_op"]} if row.get("_op") else {}
+    ends = {n: v for n, v in row.items() if n in ("from", "to")}
+    return {**op, "edge": type_.name, **ends, "data": data} if type_.is_edge else {**op, "type": type_.name, "data": data}
 
 
 def _records(types: list[Type], rows: dict[str, list[Row]], *, spelt: bool) -> list[Row]:

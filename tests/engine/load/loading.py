@@ -50,6 +50,7 @@ node Measured { size: F32 @key }
 edge Near: Thing -> Thing { weight: F64? since: Date? }
 edge Owns: Thing -> Plain @card(0..1)
 edge Counts: Counted -> Counted
+edge Step: Thing -> Thing @key(src, dst, number) { number: I32 text: String? }
 """
 
 

@@ -24,11 +24,11 @@ from tests.engine.load.loading import EVERYTHING, comparable, graph, said, witho
 
 import omnigraph as og
 from omnigraph.engine.load.check.questions import ask_here, bucket_of
-from omnigraph.engine.load.read import chunks
-from omnigraph.engine.load.read.chunks import Chunk, Cut, Lines, Work, cuts_of, read_chunk
-from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.load.read.lines import Split, line_blocks
-from omnigraph.engine.load.read.sources import inputs_of
+from omnigraph.engine.load.read.inputs.sources import inputs_of
+from omnigraph.engine.load.read.json_lines.lines import Split, line_blocks
+from omnigraph.engine.load.read.parallel import chunks
+from omnigraph.engine.load.read.parallel.chunks import Chunk, Cut, Lines, Work, cuts_of, read_chunk
+from omnigraph.engine.load.read.rows.modes import Mode
 from omnigraph.engine.load.run import request
 from omnigraph.engine.load.run.chunked import Checks, by_suspects, in_memory, run_chunked
 from omnigraph.engine.load.run.progress import ProgressReporter
@@ -122,7 +122,7 @@ record = st.one_of(
 @given(
     before=st.lists(record, max_size=6),
     files=st.lists(st.lists(record, max_size=14), min_size=1, max_size=3),
-    mode=st.sampled_from(["merge", "append", "overwrite"]),
+    mode=st.sampled_from(["merge", "append", "overwrite", "update", "patch"]),
     size=st.integers(1, 300),
 )
 def test_chunks_and_threads_agree(
@@ -143,7 +143,7 @@ def test_chunks_and_threads_agree(
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=10, deadline=None)
-@given(before=rows, loaded=rows, broken=broken, mode=st.sampled_from(["merge", "append", "overwrite"]))
+@given(before=rows, loaded=rows, broken=broken, mode=st.sampled_from(["merge", "append", "overwrite", "update", "patch"]))
 def test_chunks_and_threads_agree_on_every_form(
     tmp_path_factory: pytest.TempPathFactory, form: str, before: Rows, loaded: Rows, broken: list[str], mode: str
 ) -> None:
@@ -209,7 +209,7 @@ related = st.one_of(
 @given(
     before=st.lists(related, max_size=6),
     loaded=st.lists(related, min_size=1, max_size=14),
-    mode=st.sampled_from(["merge", "append", "overwrite"]),
+    mode=st.sampled_from(["merge", "append", "overwrite", "update", "patch"]),
     buckets=st.integers(1, 3),
 )
 def test_rules_asked_about_suspects_say_what_rules_asked_about_everything_say(

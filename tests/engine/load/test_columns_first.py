@@ -16,11 +16,11 @@ from tests.engine.load.loading import EVERYTHING, comparable, counts, graph, ref
 
 import omnigraph as og
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.read.headers import may_fit
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.sources import Input
-from omnigraph.engine.load.read.tasks import column_tasks
-from omnigraph.engine.load.read.types import Types
+from omnigraph.engine.load.read.columnar.headers import may_fit
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Input
+from omnigraph.engine.load.read.parallel.tasks import column_tasks
+from omnigraph.engine.load.read.rows.types import Types
 from omnigraph.language import Source
 
 
@@ -162,7 +162,7 @@ def _violations(name: str, column: pa.Array) -> Any:
 
 
 def _singly(name: str, column: pa.Array) -> Any:
-    from omnigraph.engine.load.read.frames import typed_rows
+    from omnigraph.engine.load.read.columnar.frames import typed_rows
 
     return typed_rows(THING, _batch(name, column), TYPES, None, 1).violations
 

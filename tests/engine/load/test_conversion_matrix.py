@@ -17,14 +17,14 @@ from tests.engine.load.conversion_cases import CASES, CELLS, PARAMETER_TEXTS, RE
 
 import omnigraph as og
 from omnigraph.engine.arrays.plain_values import spelt, spelt_column
-from omnigraph.engine.load.read.files import csv_batches
-from omnigraph.engine.load.read.frames import typed_rows
-from omnigraph.engine.load.read.lines import LineBlock, line_blocks
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.parse import parse_block
-from omnigraph.engine.load.read.sources import Input, arrow_batches, inputs_of
-from omnigraph.engine.load.read.tasks import read_records
-from omnigraph.engine.load.read.types import Parsed, Types
+from omnigraph.engine.load.read.columnar.frames import typed_rows
+from omnigraph.engine.load.read.delimited.reader import csv_batches
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Input, arrow_batches, inputs_of
+from omnigraph.engine.load.read.json_lines.lines import LineBlock, line_blocks
+from omnigraph.engine.load.read.json_lines.parse import parse_block
+from omnigraph.engine.load.read.parallel.tasks import read_records
+from omnigraph.engine.load.read.rows.types import Parsed, Types
 from omnigraph.engine.planning.parameters import convert as parameter
 from omnigraph.engine.write.convert import stored
 from omnigraph.errors import ParameterError

@@ -19,7 +19,7 @@ from tests.engine.load.loading import counts, graph, refused
 
 import omnigraph as og
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.read.sources import inputs_of
+from omnigraph.engine.load.read.inputs.sources import inputs_of
 from omnigraph.language import Source
 from omnigraph.storage.files import inputs
 

@@ -21,12 +21,12 @@ from tests.engine.load.loading import EVERYTHING, graph, refused
 
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.arrays.plain_values import spelt_column
-from omnigraph.engine.load.read.columns import python_cells
-from omnigraph.engine.load.read.layouts import usual
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.sources import Input
-from omnigraph.engine.load.read.tasks import column_tasks
-from omnigraph.engine.load.read.types import Types
+from omnigraph.engine.load.read.columnar.layouts import usual
+from omnigraph.engine.load.read.conversion.columns import python_cells
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Input
+from omnigraph.engine.load.read.parallel.tasks import column_tasks
+from omnigraph.engine.load.read.rows.types import Types
 from omnigraph.language import Source
 
 TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))

@@ -17,9 +17,9 @@ from tests.engine.load.loading import EVERYTHING, graph, refused
 
 from omnigraph.catalog.keys import entity_id
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.read.exact import NotARecord, decode_line, plain_array
-from omnigraph.engine.load.read.identity import fresh_ids, ids_from_keys
-from omnigraph.engine.load.read.lines import line_blocks
+from omnigraph.engine.load.read.conversion.exact import NotARecord, decode_line, plain_array
+from omnigraph.engine.load.read.json_lines.lines import line_blocks
+from omnigraph.engine.load.read.rows.identity import fresh_ids, ids_from_keys
 from omnigraph.language import Source
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.ids import UlidSource

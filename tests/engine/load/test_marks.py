@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from tests.engine.load.loading import EVERYTHING, counts, graph, refused
 
-from omnigraph.engine.load.read import chunks as chunks
+from omnigraph.engine.load.read.parallel import chunks as chunks
 
 BOM = b"\xef\xbb\xbf"
 LINES = [b'{"type": "Plain", "data": {"id": "p%d", "note": "x"}}\n' % n for n in range(40)]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.engine.load.loading import EVERYTHING
 
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.read import parse
-from omnigraph.engine.load.read.lines import LineBlock
-from omnigraph.engine.load.read.types import Parsed, Types
+from omnigraph.engine.load.read.json_lines import parse
+from omnigraph.engine.load.read.json_lines.lines import LineBlock
+from omnigraph.engine.load.read.rows.types import Parsed, Types
 from omnigraph.language import Source
 
 TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))
@@ -90,7 +90,9 @@ PROPERTIES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def records(draw: st.DrawFn) -> dict[str, Any]:
-    kind = draw(st.sampled_from(["Thing", "Thing", "Thing", "Plain", "Pair", "Dated", "Measured", "Near", "near", "Owns"]))
+    kind = draw(
+        st.sampled_from(["Thing", "Thing", "Thing", "Plain", "Pair", "Dated", "Measured", "Near", "near", "Owns", "Step"])
+    )
     data: dict[str, Any]
     if kind == "Thing":
         chosen = draw(st.lists(st.sampled_from(sorted(PROPERTIES)), max_size=4, unique=True))
@@ -101,7 +103,10 @@ def records(draw: st.DrawFn) -> dict[str, Any]:
         data = {"day": draw(DAY)} if kind == "Dated" else {"size": draw(small_float())}
     else:
         data = {"note": draw(TEXT)} if kind == "Plain" else {}
-    if kind in ("Near", "near", "Owns"):
+    if kind == "Step":
+        data = {"number": draw(st.integers(0, 9) | st.none())} | ({"text": draw(TEXT)} if draw(st.booleans()) else {})
+        record = {"edge": kind, "from": draw(TEXT), "to": draw(TEXT), "data": data}
+    elif kind in ("Near", "near", "Owns"):
         data = {"since": draw(DAY), "weight": draw(F64)} if kind != "Owns" and draw(st.booleans()) else data
         record = {"edge": kind, "from": draw(TEXT), "to": draw(TEXT), "data": data}
     else:

@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -191,6 +193,75 @@ def test_every_edge_that_is_one_too_many_is_written_down(tmp_path: Path) -> None
     result = g.load({"Thing": things, "Plain": plain, "Owns": owns}, quarantine=tmp_path / "bad")
     assert (result.edges_loaded, result.quarantined) == ({"Owns": 2}, 4)
     assert [(t["line"], t["record"]["to"]) for t in told(tmp_path / "bad")] == [(n + 1, f"p{n}") for n in range(1, 5)]
+
+
+FINE, LOST = {"from": "t1", "to": "t2"}, {"from": "t1", "to": "nobody"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "loaded", "left_out"),
+    [
+        ([FINE | {"weight": 1.0}, LOST], 1.0, [2]),  # who would have replaced the first is dropped: the first counts again
+        ([FINE | {"weight": 1.0}, FINE | {"weight": 2.0}, LOST, LOST], 2.0, [3, 4]),
+        ([FINE | {"weight": 1.0}, LOST, FINE | {"weight": 3.0}, LOST], 3.0, [4]),  # what is replaced is not looked at
+        ([LOST, FINE | {"weight": 2.0}], 2.0, []),
+        ([LOST, LOST], None, [1, 2]),
+    ],
+    ids=["good bad", "good good bad bad", "good bad good bad", "bad good", "bad bad"],
+)
+def test_of_edges_with_one_id_the_last_good_one_is_loaded(
+    tmp_path: Path, rows: list[dict[str, Any]], loaded: float | None, left_out: list[int]
+) -> None:
+    g = graph(tmp_path, EVERYTHING)
+    g.load({"Thing": THINGS})
+    given = [{"id": "e", **row} for row in rows]
+    result = g.load({"Near": [*given, {"id": "other", **FINE}]}, quarantine=tmp_path / "bad")
+    assert [t["line"] for t in (told(tmp_path / "bad") if left_out else [])] == left_out
+    assert result.quarantined == len(left_out)
+    found = g.get("Near", id="e")
+    assert (found and found["weight"]) == loaded
+    # what a load without them says, which has nothing to refuse
+    plain = graph(tmp_path, EVERYTHING)
+    plain.load({"Thing": THINGS})
+    plain.load({"Near": [row for line, row in enumerate([*given, {"id": "other", **FINE}], 1) if line not in left_out]})
+    assert comparable(g) == comparable(plain)
+
+
+MOMENT = datetime(2024, 5, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("given", "written_down"),
+    [
+        (MOMENT, "2024-05-01T10:00:00.000Z"),
+        (MOMENT.replace(tzinfo=None, microsecond=250_000), "2024-05-01T10:00:00.250Z"),
+        (MOMENT.astimezone(timezone(timedelta(hours=2))), "2024-05-01T10:00:00.000Z"),
+        (MOMENT.replace(microsecond=1), "2024-05-01T10:00:00.000001Z"),  # finer than milliseconds: that is what is wrong with it
+        (pd.Timestamp("2024-05-01T10:00:00.000000001Z"), "2024-05-01T10:00:00.000000001Z"),
+        (np.datetime64("2024-05-01T10:00:00.000000000"), "2024-05-01T10:00:00.000Z"),
+        (pd.NaT, None),
+        (MOMENT.date(), "2024-05-01"),
+        (np.datetime64("2024-05-01"), "2024-05-01"),
+    ],
+    ids=["aware", "naive", "elsewhere", "microsecond", "nanosecond", "numpy", "not a time", "date", "numpy date"],
+)
+@pytest.mark.parametrize("form", ["rows", "records", "pandas", "polars", "arrow", "parquet"])
+def test_moments_are_written_down_as_they_are_everywhere(tmp_path: Path, given: Any, written_down: str | None, form: str) -> None:
+    rows = [{"name": "big", "i32": 1000, "moment": given}, {"name": "fine", "i32": 1, "moment": None}]
+    as_column = form in ("polars", "arrow", "parquet")
+    source: Any = {"Thing": rows}
+    if form == "records":
+        source = [{"type": "Thing", "data": row} for row in rows]
+    elif form == "pandas":
+        source = {"Thing": pd.DataFrame({n: pd.Series([row[n] for row in rows], dtype=object) for n in rows[0]})}
+    elif as_column:
+        moments = pa.array(pd.Series([given, None]), from_pandas=True)  # dates of numpy are moments there
+        table = pa.table({"name": ["big", "fine"], "i32": [1000, 1], "moment": moments})
+        pq.write_table(table, tmp_path / "Thing.parquet")
+        source = {"polars": {"Thing": pl.from_arrow(table)}, "arrow": {"Thing": table}}.get(form, tmp_path / "Thing.parquet")
+    graph(tmp_path, EVERYTHING).load(source, quarantine=tmp_path / "bad")
+    (found,) = told(tmp_path / "bad")
+    assert found["record"]["data"]["moment"] in {written_down, f"{written_down}T00:00:00.000Z" if as_column else written_down}
 
 
 def test_a_row_with_two_mistakes_is_written_down_once(tmp_path: Path) -> None:

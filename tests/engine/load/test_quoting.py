@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.engine.load.loading import graph, refused
 
 import omnigraph as og
-from omnigraph.engine.load.read import quoting
-from omnigraph.engine.load.read.quoting import Misquoted, Quotes
+from omnigraph.engine.load.read.delimited import quoting
+from omnigraph.engine.load.read.delimited.quoting import Misquoted, Quotes
 
 SCHEMA = "node P { k: String @key  v: String? }"
 

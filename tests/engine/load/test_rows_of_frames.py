@@ -100,3 +100,11 @@ def test_what_else_is_in_a_column_of_pandas_does_not_change_what_a_value_means(t
     assert len({repr(rows) for rows in found.values()}) == 1, found
     if "F32" in kind:
         assert bool(found["nothing"]) is (name not in ("not an F32", "a double", "more than I64"))
+
+
+def test_moments_of_pandas_keep_their_nanoseconds_and_are_refused_for_them(tmp_path: Path) -> None:
+    g = graph(tmp_path, "node T { k: String @key  v: DateTime? }")
+    moments = [pd.Timestamp("2024-05-01T10:00:00Z"), pd.Timestamp("2024-05-01T10:00:00.000000001Z")]
+    for dtype in (object, None):
+        with pytest.raises(og.ValidationError, match="finer than milliseconds"):
+            g.load({"T": pd.DataFrame({"k": ["a", "b"], "v": pd.Series(moments, dtype=dtype)})})

@@ -12,11 +12,12 @@ from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, counts, graph, r
 
 import omnigraph as og
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.engine.load.read import lines, tasks
-from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.load.read.sources import inputs_of
-from omnigraph.engine.load.read.tasks import tasks_of
-from omnigraph.engine.load.read.types import Parsed, Types
+from omnigraph.engine.load.read.inputs.sources import inputs_of
+from omnigraph.engine.load.read.json_lines import lines
+from omnigraph.engine.load.read.parallel import tasks
+from omnigraph.engine.load.read.parallel.tasks import tasks_of
+from omnigraph.engine.load.read.rows.modes import Mode
+from omnigraph.engine.load.read.rows.types import Parsed, Types
 from omnigraph.engine.load.run import runner
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.runner import in_order

@@ -9,9 +9,9 @@ import pytest
 from tests.engine.load.loading import refused
 
 import omnigraph as og
-from omnigraph.engine.load.read.files import csv_batches
-from omnigraph.engine.load.read.records import records_at
-from omnigraph.engine.load.read.sources import inputs_of
+from omnigraph.engine.load.read.any_format.rejected import records_at
+from omnigraph.engine.load.read.delimited.reader import csv_batches
+from omnigraph.engine.load.read.inputs.sources import inputs_of
 
 SCHEMA = """
 node Text { v: String? }

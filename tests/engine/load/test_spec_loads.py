@@ -221,8 +221,10 @@ def test_l24_a_moment_with_a_zone(tmp_path: Path) -> None:
     assert exported(g)[0]["data"]["moment"] == "2023-12-31T22:00:00.000Z"
 
 
-def test_an_empty_input_is_still_a_commit(tmp_path: Path) -> None:
+def test_an_empty_input_is_no_commit(tmp_path: Path) -> None:
     g = graph(tmp_path)
+    before = g.commits()
     result = g.load(io.BytesIO(b""), actor="etl", message="nothing today")
-    assert result.rows == 0
-    assert (g.commits()[0].actor, g.commits()[0].message) == ("etl", "nothing today")
+    assert (result.rows, result.changed, result.commit, result.actor) == (0, False, before[0], None)
+    assert g.commits() == before
+    assert repr(result) == "Nothing to load: there are no entities"

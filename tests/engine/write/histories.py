@@ -1,7 +1,7 @@
 """Random histories of several processes, or of threads of one, told to be serial or not.
 
 A history is a handful of operations for each of a few real processes, drawn from a seed over a domain so small that they get in each
-other's way: keyed inserts, unique values, edges to nodes that others delete, at most one edge of a kind. All processes do their n-th
+other's way: keyed inserts of nodes and edges, unique values, edges to nodes that others delete, at most one edge of a kind. All processes do their n-th
 operation at the same moment. Afterwards the lineage says in which order the commits were made, and a model in plain Python does the
 same operations in that order:
 
@@ -33,7 +33,7 @@ from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tests import children
 from tests.storage.aging import MovedClock
@@ -49,6 +49,7 @@ SCHEMA = """
 node Person { name: String @key  mail: String? @unique  age: I32? }
 edge Knows: Person -> Person { tag: String }
 edge Leads: Person -> Person @card(0..1) { tag: String }
+edge Likes: Person -> Person @key(src, dst) { tag: String }
 """
 PROCESSES = 3
 ROUNDS = 3
@@ -76,18 +77,17 @@ class Operation:
     mail: str | None = None
     tag: str = ""
 
-    def run(self, graph: og.Graph, branch: str) -> Receipt | None:
-        """Do it to a graph. None where a commit says all there is to say (loads)."""
-        if self.kind == "append":
-            graph.load(
-                [
-                    {"type": "Person", "data": {"name": self.name, "age": self.value}},
-                    {"edge": "Knows", "from": self.name, "to": self.other, "data": {"tag": self.tag}},
-                ],
-                mode="append",
-                branch=branch,
-                message=self.tag,
-            )
+    def run(self, graph: og.Graph, branch: str) -> Receipt | og.LoadResult | None:
+        """Do it to a graph. None where a commit says all there is to say (loads of whole entities)."""
+        if self.kind in _PARTS:
+            return self._in_part(graph, branch)
+        if self.kind in _TRANSACTIONS:
+            return self._together(graph, branch)
+        if self.kind in _LOADS:
+            mode, edge = _LOADS[self.kind]
+            person = {"type": "Person", "data": {"name": self.name, "age": self.value}}
+            link = {"edge": edge, "from": self.name, "to": self.other, "data": {"tag": self.tag}}
+            graph.load([person, link] if edge == "Knows" else [link], mode=mode, branch=branch, message=self.tag)
             return None
         params = {"n": self.name, "o": self.other, "v": self.value, "m": self.mail, "t": self.tag}
         return graph.mutate(
@@ -97,18 +97,62 @@ class Operation:
             message=self.tag,
         )
 
+    def _in_part(self, graph: og.Graph, branch: str) -> og.LoadResult:
+        """Loads that change a part of an entity, or delete."""
+        match self.kind:
+            case "patch" | "update":
+                said = {"mail": self.mail} if self.kind == "patch" else {"age": self.value}
+                data = [{"type": "Person", "data": {"name": self.name, **said}}]
+                return graph.load(data, mode=self.kind, branch=branch, message=self.tag)
+            case "remove":
+                return graph.delete({"Person": [self.name]}, branch=branch, message=self.tag)
+            case _:
+                gone = {"op": "delete", "type": "Person", "data": {"name": self.name}}
+                come = {"op": "upsert", "type": "Person", "data": {"name": self.other, "age": self.value}}
+                return graph.load([gone, come], branch=branch, message=self.tag)
 
+    def _together(self, graph: og.Graph, branch: str) -> Receipt:
+        """Several changes as one commit, of which later ones see what came before."""
+        about = {"n": self.name}
+        with graph.transaction(branch=branch, message=self.tag) as t:
+            if self.kind == "grow older":
+                found = t.query("query q($n: String) { match { $p: Person { name: $n } } return { $p.age } }", about).rows
+                if found and found[0]["p.age"] is not None:
+                    older = {**about, "v": found[0]["p.age"] + 1}
+                    t.mutate("query q($n: String, $v: I32) { update Person set { age: $v } where name = $n }", older)
+            else:
+                t.mutate("query q($n: String) { delete Person where name = $n }", about)
+                t.put("Person", {"name": self.other, "age": self.value})
+                t.put_edge("Likes", self.other, self.other, {"tag": self.tag})
+        return t.receipt
+
+
+_PARTS = ("patch", "update", "remove", "replace")
+_TRANSACTIONS = ("grow older", "succeed")
+_LOADS: dict[str, tuple[Literal["append", "merge"], str]] = {
+    "append": ("append", "Knows"),
+    "append like": ("append", "Likes"),
+    "merge like": ("merge", "Likes"),
+}
 _TEXTS = {
     "put": "insert Person { name: $n, mail: $m, age: $v }",
     "put and know": "insert Person { name: $n, age: $v } insert Knows { from: $n, to: $o, tag: $t }",
     "know": "insert Knows { from: $n, to: $o, tag: $t }",
     "lead": "insert Leads { from: $n, to: $o, tag: $t }",
+    "like": "insert Likes { from: $n, to: $o, tag: $t }",
     "mail": "update Person set { mail: $m } where name = $n",
     "age": "update Person set { age: $v } where age < $v",
     "leave": "delete Person where name = $n",
     "young leave": "delete Person where age < $v",
     "forget": "delete Knows where from = $n",
     "stop leading": "delete Leads where from = $n",
+    "stop liking": "delete Likes where to = $o",
+    "unlike": "delete Likes where from = $n and to = $o",
+    "like more": "update Likes set { tag: $t } where from = $n and to = $o",
+    "like all more": "update Likes set { tag: $t } where from = $n or to = $o",
+    "like back": "match { $a: Person { name: $n }  $a likes $b } insert Likes { from: $b, to: $a, tag: $t }",
+    "like by pattern": "match { $a: Person { name: $n }  $a $l:likes $b  $b.age < $v } update $l set { tag: $t }",
+    "unlike by pattern": "match { $a: Person  $a $l:likes $b  $b.age < $v } delete $l",
 }
 _WEIGHTS = {
     "put": 3,
@@ -122,6 +166,22 @@ _WEIGHTS = {
     "forget": 1,
     "stop leading": 1,
     "append": 2,
+    "like": 4,
+    "append like": 2,
+    "merge like": 1,
+    "stop liking": 1,
+    "unlike": 2,
+    "like more": 2,
+    "like all more": 1,
+    "like back": 1,
+    "like by pattern": 1,
+    "unlike by pattern": 1,
+    "patch": 3,
+    "update": 2,
+    "remove": 2,
+    "replace": 2,
+    "grow older": 3,
+    "succeed": 2,
 }
 
 
@@ -149,16 +209,18 @@ class Model:
     people: dict[str, tuple[str | None, int | None]] = field(default_factory=lambda: dict.fromkeys(_FIRST, (None, None)))
     knows: dict[str, tuple[str, str]] = field(default_factory=dict)
     leads: dict[str, tuple[str, str]] = field(default_factory=dict)
+    likes: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By their ends, which are their key: the tag."""
 
     def copy(self) -> Model:
-        return Model(dict(self.people), dict(self.knows), dict(self.leads))
+        return Model(dict(self.people), dict(self.knows), dict(self.leads), dict(self.likes))
 
     def apply(self, operation: Operation) -> tuple[int, int]:
         """Do an operation; how many nodes and edges it affected. Raises `Refused` and changes nothing."""
         after = self.copy()
         counts = after._do(operation)
         after.check()
-        self.people, self.knows, self.leads = after.people, after.knows, after.leads
+        self.people, self.knows, self.leads, self.likes = after.people, after.knows, after.leads, after.likes
         return counts
 
     def _do(self, op: Operation) -> tuple[int, int]:
@@ -175,6 +237,50 @@ class Model:
             case "know" | "lead":
                 (self.knows if op.kind == "know" else self.leads)[op.tag] = (op.name, op.other)
                 return 0, 1
+            case "like" | "append like" | "merge like":
+                if op.kind == "append like" and (op.name, op.other) in self.likes:
+                    raise Refused("exists")
+                self.likes[op.name, op.other] = op.tag
+                return 0, 1
+            case "stop liking" | "unlike" | "unlike by pattern":
+                disliked = [ends for ends in self.likes if self._is_meant(op, *ends)]
+                for ends in disliked:
+                    del self.likes[ends]
+                return 0, len(disliked)
+            case "like more" | "like all more" | "like by pattern":
+                liked = [ends for ends in self.likes if self._is_meant(op, *ends)]
+                self.likes |= dict.fromkeys(liked, op.tag)
+                return 0, len(liked)
+            case "like back":
+                back = [(target, source) for source, target in self.likes if source == op.name]
+                self.likes |= dict.fromkeys(back, op.tag)
+                return 0, len(back)
+            case "patch":
+                self.people[op.name] = (op.mail, self.people.get(op.name, (None, None))[1])
+                return 1, 0
+            case "update":
+                if op.name not in self.people:
+                    raise Refused("missing")
+                self.people[op.name] = (self.people[op.name][0], op.value)
+                return 1, 0
+            case "remove" | "replace":
+                leaves = {op.name} & self.people.keys() - ({op.other} if op.kind == "replace" else set())
+                edges_gone = self._remove(leaves)
+                if op.kind == "replace":
+                    self.people[op.other] = (None, op.value)
+                return len(leaves) + (op.kind == "replace"), edges_gone
+            case "grow older":
+                mail, age = self.people.get(op.name, (None, None))
+                if age is None:
+                    return 0, 0
+                self.people[op.name] = (mail, age + 1)
+                return 1, 0
+            case "succeed":
+                leaves = {op.name} & self.people.keys()
+                edges_gone = self._remove(leaves)
+                self.people[op.other] = (None, op.value)
+                self.likes[op.other, op.other] = op.tag
+                return len(leaves) + 1, edges_gone + 1
             case "mail":
                 found = [op.name] if op.name in self.people else []
                 self.people |= {name: (op.mail, self.people[name][1]) for name in found}
@@ -199,6 +305,22 @@ class Model:
             case _:
                 raise AssertionError(op.kind)
 
+    def _is_meant(self, op: Operation, source: str, target: str) -> bool:
+        """Whether an edge from one to another is what an operation is about."""
+        age = self.people[target][1]
+        younger = age is not None and age < op.value
+        match op.kind:
+            case "stop liking":
+                return target == op.other
+            case "unlike" | "like more":
+                return (source, target) == (op.name, op.other)
+            case "like all more":
+                return source == op.name or target == op.other
+            case "like by pattern":
+                return source == op.name and younger
+            case _:
+                return younger
+
     def _remove(self, names: set[str]) -> int:
         for name in names:
             del self.people[name]
@@ -208,34 +330,42 @@ class Model:
             count += len(gone)
             for tag in gone:
                 del edges[tag]
-        return count
+        unliked = [ends for ends in self.likes if names & set(ends)]
+        for ends in unliked:
+            del self.likes[ends]
+        return count + len(unliked)
 
     def check(self) -> None:
         """Raise unless every rule of the schema holds."""
         mails = Counter(mail for mail, _ in self.people.values() if mail is not None)
         if any(count > 1 for count in mails.values()):
             raise Refused("unique")
-        if any(end not in self.people for edges in (self.knows, self.leads) for ends in edges.values() for end in ends):
+        if any(end not in self.people for ends in self._ends() for end in ends):
             raise Refused("endpoint")
         if any(count > 1 for count in Counter(source for source, _ in self.leads.values()).values()):
             raise Refused("cardinality")
+
+    def _ends(self) -> Iterator[tuple[str, str]]:
+        yield from self.knows.values()
+        yield from self.leads.values()
+        yield from self.likes
 
     @classmethod
     def of(cls, graph: og.Graph, branch: str) -> Model:
         """What a graph holds."""
         view = graph._view(branch)
         tables = {}
-        for name in ("Person", "Knows", "Leads"):
+        for name in ("Person", "Knows", "Leads", "Likes"):
             type_ = view.catalog.nodes.get(name) or view.catalog.edges[name]
             rows = view.workspace.stored(view.snapshot, type_).table.read().to_pylist()
             assert len({row["id"] for row in rows}) == len(rows), "an id stands in a table once"
             tables[name] = rows
         people = {row["name"]: (row["mail"], row["age"]) for row in tables["Person"]}
-        edges = [{row["tag"]: (row["src"], row["dst"]) for row in tables[name]} for name in ("Knows", "Leads")]
-        assert [len(edges[0]), len(edges[1]), len(people)] == [len(tables[n]) for n in ("Knows", "Leads", "Person")], (
-            "nothing twice"
-        )
-        return cls(people, *edges)
+        knows, leads = ({row["tag"]: (row["src"], row["dst"]) for row in tables[name]} for name in ("Knows", "Leads"))
+        assert [len(knows), len(leads), len(people)] == [len(tables[n]) for n in ("Knows", "Leads", "Person")], "nothing twice"
+        likes = {(row["src"], row["dst"]): row["tag"] for row in tables["Likes"]}
+        assert all(row["id"] == f'["{row["src"]}","{row["dst"]}"]' for row in tables["Likes"]), "ids follow from keys"
+        return cls(people, knows, leads, likes)
 
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -281,7 +411,10 @@ def _outcome(graph: og.Graph, branch: str, operation: Operation) -> Outcome:
         except og.GraphError as error:
             return Outcome(operation, error.code, None, False, overtaken)
         if receipt is None:
-            return Outcome(operation, None, (1, 1), True, overtaken)
+            return Outcome(operation, None, (1 if operation.kind == "append" else 0, 1), True, overtaken)
+        if isinstance(receipt, og.LoadResult):
+            counts = receipt.rows + sum(receipt.deleted.values()), sum(receipt.cascaded.values())
+            return Outcome(operation, None, counts, receipt.changed, overtaken)
         return Outcome(operation, None, (receipt.affected_nodes, receipt.affected_edges), receipt.commit is not None, overtaken)
 
 
@@ -463,8 +596,8 @@ class Histories:
         """What did not happen was not to happen at some moment."""
         operation, error = outcome.operation, outcome.error
         if error == og.ReadSetChanged.code:
-            searches = ("mail", "age", "leave", "young leave", "forget", "stop leading")
-            assert operation.kind in searches, f"{operation.tag} searched nothing, and cannot have been overtaken"
+            inserts = ("put", "put and know", "know", "lead", "like", *_LOADS)
+            assert operation.kind not in inserts, f"{operation.tag} searched nothing, and cannot have been overtaken"
             return
         idle, refused = set[tuple[int, int]](), False
         for state in states:

@@ -131,7 +131,7 @@ def test_other_branches_have_promised_nothing(graph: og.Graph) -> None:
 
 def in_between(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
     """Let somebody act once after a change of the schema was prepared and before it is published."""
-    original = schema_apply._publish_plan
+    original = schema_apply._Change._publish_plan
     done: list[bool] = []
 
     def late(*given: Any) -> Any:
@@ -141,7 +141,7 @@ def in_between(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
             act()
         return plan
 
-    monkeypatch.setattr(schema_apply, "_publish_plan", late)
+    monkeypatch.setattr(schema_apply._Change, "_publish_plan", late)
 
 
 def test_a_row_that_comes_meanwhile_is_looked_at_too(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,9 +170,9 @@ def test_of_two_changes_of_the_schema_the_second_is_void(graph: og.Graph, monkey
 
 def test_a_write_prepared_before_a_promise_cannot_break_it(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     other = og.open(graph._store.place.uri)
-    original = committing._change
+    original = committing.change_of
     new = changed(mail="String? @unique")
-    monkeypatch.setattr(committing, "_change", lambda delta, view: (other.apply_schema(new), original(delta, view))[1])
+    monkeypatch.setattr(committing, "change_of", lambda delta, view: (other.apply_schema(new), original(delta, view))[1])
     with pytest.raises(og.ReadSetChanged, match="schema"):
         graph.mutate('query m() { insert Person { name: "e", mail: "a@x" } }')
 

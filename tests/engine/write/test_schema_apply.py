@@ -122,7 +122,7 @@ def test_m17_other_branches_keep_their_schema(graph: og.Graph) -> None:
 
 def test_a_writer_in_between_is_not_lost(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     other = og.open(graph._store.place.uri)
-    original = schema_apply._publish_plan
+    original = schema_apply._Change._publish_plan
     done: list[bool] = []
 
     def late(*given: Any) -> Any:
@@ -132,7 +132,7 @@ def test_a_writer_in_between_is_not_lost(graph: og.Graph, monkeypatch: pytest.Mo
             other.mutate('query m() { insert Person { name: "c" } }')
         return plan
 
-    monkeypatch.setattr(schema_apply, "_publish_plan", late)
+    monkeypatch.setattr(schema_apply._Change, "_publish_plan", late)
     graph.apply_schema(SCHEMA.replace("age:", "nick: String?  age:"))
     assert rows(graph, "$p.name, $p.nick") == [("a", None), ("b", None), ("c", None)]
 
@@ -141,9 +141,9 @@ def test_a_write_that_was_prepared_for_the_old_schema_is_void(graph: og.Graph, m
     from omnigraph.engine.write import commit as committing
 
     other = og.open(graph._store.place.uri)
-    original = committing._change
+    original = committing.change_of
     new = SCHEMA.replace("age:", "nick: String?  age:")
-    monkeypatch.setattr(committing, "_change", lambda delta, view: (other.apply_schema(new), original(delta, view))[1])
+    monkeypatch.setattr(committing, "change_of", lambda delta, view: (other.apply_schema(new), original(delta, view))[1])
     with pytest.raises(og.ReadSetChanged, match="schema"):
         graph.mutate('query m() { insert Person { name: "c" } }')
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from threading import Thread, get_ident
 
 import pytest
 from tests import children
@@ -177,6 +178,23 @@ def test_a_turn_nobody_uses_is_given_back(graph: og.Graph, monkeypatch: pytest.M
     while manifest.load().head.reserved is not None:
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_a_thread_with_the_number_of_one_that_ended_does_not_have_its_turn() -> None:
+    """Threads that follow one another often have one number."""
+    numbers, told = list[int](), list[int]()
+
+    def note() -> None:
+        numbers.append(get_ident())
+        told.append(reservations._this_thread())
+        assert reservations._this_thread() == told[-1]
+
+    for _ in range(50):
+        thread = Thread(target=note)
+        thread.start()
+        thread.join()
+    assert len(set(numbers)) < 50, "otherwise this tells nothing"
+    assert len(set(told)) == 50
 
 
 @pytest.mark.slow

@@ -49,14 +49,25 @@ def test_one_other_value_in_the_last_row_is_a_change(graph: og.Graph, change: di
     assert not graph.load({"P": given}).changed
 
 
-def test_edges_without_ids_are_new_each_time_and_an_empty_load_is_a_commit(graph: og.Graph) -> None:
+def test_edges_without_ids_are_new_each_time(graph: og.Graph) -> None:
     assert graph.load({"P": rows(700)}, mode="overwrite").changed
     made = graph.load({"P": rows(3)}, branch="side", from_="main")
     assert (made.changed, made.branch_created, made.commit) == (False, True, graph.commits()[0])
     edge = [{"edge": "K", "from": "p1", "to": "p2"}]
     assert graph.load(edge).changed
     assert graph.load(edge).changed
-    assert graph.load([]).changed
+
+
+@pytest.mark.parametrize("mode", ["merge", "append", "overwrite"])
+@pytest.mark.parametrize("given", [[], {"K": []}, {}], ids=["records", "a type without entities", "no types"])
+def test_a_load_of_nothing_commits_nothing(graph: og.Graph, mode: Any, given: Any) -> None:
+    before = graph.commits()
+    loaded = graph.load(given, mode=mode, actor="ada")
+    assert (loaded.changed, loaded.commit, loaded.actor) == (False, before[0], None)
+    assert graph.commits() == before
+    made = graph.load(given, mode=mode, branch="side", from_="main", actor="ada")
+    assert (made.changed, made.branch_created, made.actor) == (False, True, "ada")
+    assert graph.load({"P": []}, mode="overwrite", allow_empty=True).changed, "there was something in its place"
 
 
 def test_an_update_to_equal_values_commits_nothing(graph: og.Graph) -> None:
@@ -68,6 +79,25 @@ def test_an_update_to_equal_values_commits_nothing(graph: og.Graph) -> None:
     assert graph.mutate('query q() { delete P where name = "nobody" }').commit is None
     twice = graph.mutate('query q() { update P set { a: 6 } where name = "p5" update P set { a: 5 } where name = "p5" }')
     assert twice.affected_nodes == 2
+
+
+def test_an_insert_of_what_is_there_commits_nothing(graph: og.Graph) -> None:
+    before = graph.commits()
+    given = "insert P { name: $n, a: $a, f: 0.0, l: [1.0, 5.0] }"
+    equal = graph.mutate(f"query q($n: String, $a: I32?) {{ {given} {given} }}", {"n": "p5", "a": 5}, actor="ada")
+    assert (equal.affected_nodes, equal.commit, equal.actor) == (2, None, None)
+    assert graph.commits() == before
+    with pytest.raises(og.PreconditionFailed):
+        graph.mutate(f"query q($n: String, $a: I32?) {{ {given} }}", {"n": "p5", "a": 5}, if_commit=before[-1])
+    for other in ({"n": "p5", "a": 6}, {"n": "p5", "a": None}, {"n": "new", "a": 5}):
+        assert graph.mutate(f"query q($n: String, $a: I32?) {{ {given} }}", other).commit is not None
+        assert graph.mutate(f"query q($n: String, $a: I32?) {{ {given} }}", other).commit is None
+    assert graph.mutate('query q() { insert P { name: "p6" } }').commit is not None, "what is not named becomes null"
+    assert graph.mutate('query q() { insert P { name: "p6" } insert P { name: "p7" } }').commit is not None
+    assert graph.mutate('query q() { insert K { from: "p1", to: "p2" } }').commit is not None
+    assert graph.mutate('query q() { insert P { name: "p6" } insert K { from: "p1", to: "p2" } }').commit is not None
+    changed = graph.mutate('query q() { insert P { name: "p6" } update P set { a: 1 } where name = "p6" }')
+    assert changed.commit is not None
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def graph(tmp_path: Path) -> og.Graph:
 def in_between(monkeypatch: pytest.MonkeyPatch, graph: og.Graph, theirs: str) -> None:
     """Let somebody else commit after our write was validated and before it is published."""
     other = og.open(graph._store.place.uri)
-    original = committing._change
+    original = committing.change_of
     done: list[bool] = []
 
     def late(delta: Any, view: Any) -> Any:
@@ -35,7 +35,7 @@ def in_between(monkeypatch: pytest.MonkeyPatch, graph: og.Graph, theirs: str) ->
             other.mutate(f"query m() {{ {theirs} }}")
         return original(delta, view)
 
-    monkeypatch.setattr(committing, "_change", late)
+    monkeypatch.setattr(committing, "change_of", late)
 
 
 CASES = [
@@ -45,7 +45,12 @@ CASES = [
     ('insert Person { name: "x", mail: "m" }', 'insert Person { name: "y", mail: "m" }', og.ValidationError, "must be unique"),
     ('delete Person where name = "e"', 'delete Knows where from = "f"', og.ReadSetChanged, "were removed while"),
     ('update Person set { mail: "m" } where name > "e"', 'insert Person { name: "y" }', og.ReadSetChanged, "changed while"),
-    ('update Person set { mail: "m" } where name = "a"', 'insert Person { name: "a" }', og.ReadSetChanged, "changed while"),
+    (
+        'update Person set { mail: "m" } where name = "a"',
+        'insert Person { name: "a", mail: "n" }',
+        og.ReadSetChanged,
+        "changed while",
+    ),
     ('update Person set { mail: "m" } where name = "a"', 'delete Person where name = "a"', og.ReadSetChanged, "changed while"),
     ('delete Person where name = "a"', 'update Person set { mail: "m" } where name = "a"', og.ReadSetChanged, "changed while"),
     ('delete Person where name = "a"', 'delete Person where name = "a"', og.ReadSetChanged, "changed while"),
@@ -95,7 +100,7 @@ def test_what_does_not_collide_goes_through(graph: og.Graph, monkeypatch: pytest
 
 def test_maintenance_in_between_voids_nothing(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     other = og.open(graph._store.place.uri)
-    original = committing._change
-    monkeypatch.setattr(committing, "_change", lambda delta, view: (other.optimize(), original(delta, view))[1])
+    original = committing.change_of
+    monkeypatch.setattr(committing, "change_of", lambda delta, view: (other.optimize(), original(delta, view))[1])
     assert graph.mutate('query m() { update Person set { mail: "m" } where name = "a" }').affected_nodes == 1
     assert graph.mutate('query m() { delete Person where name = "b" }').affected_nodes == 1

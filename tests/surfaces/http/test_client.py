@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,10 @@ def test_what_is_read_and_written_is_the_same(both: tuple[og.Graph, RemoteGraph]
     assert there.query(ALL, at=receipt.commit).rows == here.query(ALL).rows
     loaded = there.load([{"type": "Person", "data": {"name": "Kim"}}])
     assert (loaded.nodes_loaded, loaded.changed) == ({"Person": 1}, True)
+    there.load([{"edge": "Knows", "from": "Kim", "to": "Bob"}])
+    gone = there.delete({"Person": ["Kim", "nobody"]})
+    assert (gone.deleted, gone.cascaded, gone.missing) == ({"Person": 1}, {"Knows": 1}, {"Person": 1})
+    there.load([{"type": "Person", "data": {"name": "Kim"}}])
     sink = io.BytesIO()
     there.export(sink)
     own = io.BytesIO()
@@ -88,6 +92,10 @@ def repeated_key(g: og.Graph | RemoteGraph) -> object:
     return g.load([{"type": "Person", "data": {"name": "Ada"}}], mode="append")
 
 
+def missing_entity(g: og.Graph | RemoteGraph) -> object:
+    return g.load([{"type": "Person", "data": {"name": "nobody"}}], mode="update")
+
+
 def wrong_cursor(g: og.Graph | RemoteGraph) -> object:
     return g.changes("nonsense")
 
@@ -98,7 +106,8 @@ def taken_name(g: og.Graph | RemoteGraph) -> object:
 
 
 @pytest.mark.parametrize(
-    "call", [wrong_query, wrong_branch, wrong_condition, wrong_parameter, wrong_record, repeated_key, wrong_cursor]
+    "call",
+    [wrong_query, wrong_branch, wrong_condition, wrong_parameter, wrong_record, repeated_key, missing_entity, wrong_cursor],
 )
 def test_errors_are_the_same(both: tuple[og.Graph, RemoteGraph], call: object) -> None:
     raised = []
@@ -138,11 +147,12 @@ def test_changes_of_the_schema_come_along(both: tuple[og.Graph, RemoteGraph]) ->
 
 def test_what_a_server_cannot_take_is_said_before_it_is_sent(both: tuple[og.Graph, RemoteGraph], tmp_path: Path) -> None:
     _, there = both
-    (tmp_path / "Person.csv").write_text("name\nx\n")
-    wrong: list[Any] = [tmp_path / "Person.csv", {"Person": []}, [1], [{"type": "Person", "data": {"name": object()}}]]
+    wrong: list[Any] = [{"Nobody": []}, [1], 5]
     for source in wrong:
         with pytest.raises(og.UsageError):
             there.load(source)
+    with pytest.raises(og.ValidationError, match="not object"):
+        there.load([{"type": "Person", "data": {"name": object()}}])
     with pytest.raises(og.NotFound):
         there.load(tmp_path / "none.jsonl")
     there.load([{"type": "Person", "data": {"name": "D", "day": date(2024, 1, 2), "photo": b"x"}}])
@@ -160,3 +170,45 @@ def test_hints_are_in_the_words_of_python(both: tuple[og.Graph, RemoteGraph]) ->
     with pytest.raises(og.TypeCheckError) as raised:
         wrong_query(there)
     assert "GET" not in raised.value.hint
+
+
+def test_single_entities(both: tuple[og.Graph, RemoteGraph]) -> None:
+    here, there = both
+    there.put("Person", {"name": "Pat", "day": date(2024, 1, 2)})
+    pat = there.get("Person", "Pat")
+    assert pat is not None
+    assert (pat, pat.properties) == (here.get("Person", "Pat"), here.get("Person", id="Pat").properties)  # type: ignore[union-attr]
+    there.put_edge("Knows", pat, "Ada", {"since": date(2020, 2, 3)})
+    assert there.neighbors("Person", pat) == here.neighbors("Person", "Pat")
+    assert there.get("Person", "Nobody") is None
+    with pytest.raises(og.ScopeError, match="exports JSON lines"):
+        there.export("tables", format="parquet")
+    with pytest.raises(og.ScopeError):
+        there.transaction()
+    with pytest.raises(og.ScopeError):
+        there.put("Person", {"name": "x"}, actor="eve")
+    with pytest.raises(og.ScopeError):
+        there.analytics  # noqa: B018
+
+
+def test_times_and_the_history_of_an_entity(both: tuple[og.Graph, RemoteGraph]) -> None:
+    here, there = both
+    grow = "query grow($n: String, $a: I32) { update Person set { age: $a } where name = $n }"
+    seen = there.query("query q() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }").rows
+    name = seen[0]["p.name"]
+    then = datetime.now(UTC)
+    here.branches.create("later")
+    for age in (70, 71):
+        there.mutate(grow, {"n": name, "a": age})
+        there.mutate(grow, {"n": name, "a": age + 100}, branch="later")
+    states: list[dict[str, Any]] = [{"at": then}, {"at": then.isoformat()}, {"at": then, "branch": "later"}]
+    for at in states:
+        assert there.query("query q() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }", **at).rows == seen
+    found = there.history("Person", name)
+    assert found.to_dict() == here.history("Person", name).to_dict()
+    assert [r.op for r in found][:2] == ["update", "update"]
+    assert [r.after.properties["age"] for r in there.history("Person", name, branch="later", limit=2)] == [171, 170]  # type: ignore[union-attr]
+    with pytest.raises(og.NotFound, match="no type"):
+        there.history("Persn", name)
+    with pytest.raises(og.NotFound, match="no graph at"):
+        there.query(ALL, at="1999-01-01")

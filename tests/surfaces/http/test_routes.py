@@ -194,6 +194,19 @@ def test_loads(ada: httpx.Client) -> None:
     assert kind.status_code == 415
 
 
+def test_loads_that_change_what_is_given(ada: httpx.Client) -> None:
+    on, kind = branch(ada, "routes/patch"), {"Content-Type": "application/x-ndjson"}
+    lines = ['{"type": "Person", "data": {"name": "Pat", "age": 5}}', '{"type": "Person", "data": {"name": "Pat"}}']
+    for line, mode in zip(lines, ("patch", "update"), strict=True):
+        done = ada.post("/load/ndjson", params={"branch": on, "mode": mode}, content=line, headers=kind).json()
+        assert (done["mode"], done["total_entities"]) == (mode, 1)
+    read = 'query q() { match { $p: Person { name: "Pat" } } return { $p.age as age } }'
+    assert ada.post("/query", json={"query": read, "branch": on}).json()["rows"] == [{"age": 5}]
+    lenient = ada.post("/load", json={"data": lines[1], "branch": on, "mode": "patch"})
+    assert lenient.status_code == 400
+    assert "patch is for records of the strict dialect" in lenient.text
+
+
 def test_an_export_loads_back(ada: httpx.Client) -> None:
     found = ada.post("/export", json={})
     assert found.headers["content-type"] == "application/x-ndjson; charset=utf-8"

@@ -15,17 +15,18 @@ instead of raising. Problems come in the order of the text, so the first one is 
 from __future__ import annotations
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import Catalog
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.check import patterns, results
-from omnigraph.catalog.check.mutations import refuse_mixed, statement
+from omnigraph.catalog.check.mutations import own_value, refuse_mixed, statement
 from omnigraph.catalog.check.rules import TYPING_RULES
 from omnigraph.catalog.check.scope import Scope
 from omnigraph.errors import TypeCheckError
 from omnigraph.language.diagnostics import Problems
 from omnigraph.language.gq import tree as t
 from omnigraph.language.source import Source
+from omnigraph.model.types import PropertyType
 
-__all__ = ["NOW_PARAMETER", "TYPING_RULES", "check", "read_query", "refuse_mixed"]
+__all__ = ["NOW_PARAMETER", "TYPING_RULES", "check", "check_value", "read_query", "refuse_mixed"]
 
 NOW_PARAMETER = "__nanograph_now"
 """A parameter name older programs used for the clock; no query may declare it."""
@@ -56,8 +57,21 @@ def read_query(catalog: Catalog, query: t.Query, source: Source) -> tuple[lg.Log
     return checked, problems
 
 
+def check_value(
+    catalog: Catalog, owner: EntityType, name: str, type_: PropertyType, tree: t.Expression, source: Source
+) -> lg.Expression:
+    """The typed form of an expression over the properties of one entity, whose value a property of some type is to have."""
+    problems = Problems(source)
+    value = own_value(Scope(catalog, problems, {}), owner, name, type_, tree)
+    if problems or value is None:
+        raise TypeCheckError(problems.found)
+    return value
+
+
 def _read(scope: Scope, name: str, parameters: tuple[lg.Parameter, ...], read: t.Read) -> lg.ReadQuery:
     pattern = patterns.block(scope, read.match.clauses)
     returned = results.projections(scope, read)
+    having = results.having(scope, read, returned)
     order = results.ordering(scope, read, returned)
-    return lg.ReadQuery(name, parameters, pattern, returned, read.distinct, order, read.limit, read.offset)
+    limit, offset = results.count(scope, "limit", read.limit), results.count(scope, "offset", read.offset)
+    return lg.ReadQuery(name, parameters, pattern, returned, read.distinct, order, limit, offset, having)

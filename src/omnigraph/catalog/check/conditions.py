@@ -24,8 +24,8 @@ def condition(scope: Scope, tree: t.Condition) -> lg.Condition | None:
         case t.Comparison():
             return _comparison(scope, tree)
         case t.TextTest(call):
-            found = typed(scope, call)
-            return found if isinstance(found, lg.TextMatch) else None
+            test = typed(scope, call)
+            return test if isinstance(test, lg.TextMatch) else None
         case t.IsNull():
             return _null_test(scope, tree)
         case t.Among():
@@ -34,6 +34,9 @@ def condition(scope: Scope, tree: t.Condition) -> lg.Condition | None:
             return _joined(scope, parts, every=True)
         case t.Or(parts):
             return _joined(scope, parts, every=False)
+        case t.Not(part):
+            found = condition(scope, part)
+            return None if found is None else lg.Not(found)
 
 
 def _joined(scope: Scope, parts: tuple[t.Condition, ...], *, every: bool) -> lg.Condition | None:
@@ -49,8 +52,13 @@ def comparator_of(operator: t.Operator) -> lg.Comparator:
     return _COMPARATORS[operator]
 
 
+def is_order(operator: t.Operator) -> bool:
+    """Whether it is one of `=`, `<` and the like."""
+    return operator in _COMPARATORS
+
+
 def _comparison(scope: Scope, tree: t.Comparison) -> lg.Condition | None:
-    left, right = typed(scope, tree.left), typed(scope, tree.right)
+    left, right = _side(scope, tree.left), _side(scope, tree.right)
     if left is None or right is None:
         return None
     if isinstance(left, lg.TextMatch) or isinstance(right, lg.TextMatch):
@@ -72,17 +80,26 @@ def _text_comparison(scope: Scope, tree: t.Comparison, left: lg.Expression, righ
     return None
 
 
+def _side(scope: Scope, tree: t.Expression) -> lg.Expression | None:
+    """One side of a condition. About groups, an alias stands for what it names."""
+    found = typed(scope, tree)
+    return scope.meant(found) if scope.of_groups else found
+
+
 def _operand(scope: Scope, value: lg.Expression, tree: t.Expression) -> PropertyType | None:
     if isinstance(value, lg.Entity):
-        scope.refuse("T7", f"`${value.variable}` is a node; compare one of its properties", tree.span)
+        what = "an edge" if value.of_edge else "a node"
+        message = f"`${value.variable}` is {what}; compare one of its properties, or its id"
+        scope.refuse("T7", message, tree.span, f"write ${value.variable}.id")
         return None
-    if isinstance(value, lg.Aggregated):
+    if lg.aggregates_in(value) and not scope.of_groups:
         scope.refuse("T7", "an aggregate cannot stand in a filter", tree.span)
         return None
     if isinstance(value, lg.Column):
         help = "write `is null` or `is not null`" if value.name == "null" else "an alias of the return block is not known here"
         scope.refuse("T7", f"`{value.name}` is not a value", tree.span, help)
         return None
+    assert value.type is not None
     if value.type.is_blob:
         scope.refuse("T7", "a Blob cannot be compared", tree.span)
         return None
@@ -93,10 +110,10 @@ def _fitting(scope: Scope, tree: t.Comparison, left: PropertyType, right: Proper
     match tree.operator:
         case t.Operator.CONTAINS:
             return _containing(scope, tree, left, right)
-        case t.Operator.STARTS_WITH:
+        case t.Operator.STARTS_WITH | t.Operator.ENDS_WITH:
             if left.is_string and right.is_string:
-                return lg.Comparator.STARTS_WITH
-            scope.refuse("T7", f"`starts_with` compares two Strings, not {left} and {right}", tree.span)
+                return lg.Comparator(tree.operator.value)
+            scope.refuse("T7", f"`{tree.operator.value}` compares two Strings, not {left} and {right}", tree.span)
             return None
         case operator:
             return _ordered(scope, tree, operator, left, right)
@@ -138,19 +155,19 @@ def _date_help(tree: t.Comparison, left: PropertyType, right: PropertyType) -> s
 
 
 def _null_test(scope: Scope, tree: t.IsNull) -> lg.IsNull | None:
-    operand = typed(scope, tree.operand)
+    operand = _side(scope, tree.operand)
     if operand is None:
         return None
     if isinstance(operand, lg.Entity):
         return lg.IsNull(operand, tree.negated)
-    if not isinstance(operand, lg.PropertyValue | lg.Parameter):
-        scope.refuse("T7", "only a property, a parameter or a variable can be null", tree.operand.span)
+    if not isinstance(operand, lg.PropertyValue | lg.Parameter | lg.Computed | lg.Aggregated):
+        scope.refuse("T7", "only a property, a parameter, a variable or what is computed can be null", tree.operand.span)
         return None
     return None if _operand(scope, operand, tree.operand) is None else lg.IsNull(operand, tree.negated)
 
 
 def _membership(scope: Scope, tree: t.Among) -> lg.Among | None:
-    operand, choices = typed(scope, tree.operand), typed(scope, tree.choices)
+    operand, choices = _side(scope, tree.operand), _side(scope, tree.choices)
     if operand is None or choices is None:
         return None
     left, right = _operand(scope, operand, tree.operand), _operand(scope, choices, tree.choices)
@@ -166,4 +183,4 @@ def _membership(scope: Scope, tree: t.Among) -> lg.Among | None:
     if not empty and not right.element().compatible_with(left):
         scope.refuse("T7", f"{left} cannot be among {right}", tree.span)
         return None
-    return lg.Among(operand, choices)
+    return lg.Among(operand, choices, tree.negated)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.check.scope import Scope
+from omnigraph.catalog.check.scope import ID, Scope
 from omnigraph.catalog.check.values import INTEGER, constant
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.gq import tree as t
@@ -23,6 +23,8 @@ def typed(scope: Scope, expression: t.Expression) -> lg.Expression | None:
             return call(scope, expression)
         case t.Alias(name):
             return lg.Column(name)
+        case t.Arithmetic() | t.Negative():
+            return computed(scope, expression)
         case _:
             return constant(scope, expression)
 
@@ -45,7 +47,7 @@ def access(scope: Scope, expression: t.Access, code: str = "T6") -> lg.PropertyV
             help = "it is a parameter, and a parameter has no properties"
         scope.refuse(code, message, variable.span, help or "introduce it by a binding or a traversal before it is used")
         return None
-    prop = bound.properties.get(expression.property.text)
+    prop = scope.property_of(bound, expression.property.text)
     if prop is None:
         scope.unknown_property(code, bound.label, expression.property, bound.properties)
         return None
@@ -54,7 +56,7 @@ def access(scope: Scope, expression: t.Access, code: str = "T6") -> lg.PropertyV
 
 
 def bare_variable(scope: Scope, variable: t.Variable) -> lg.Parameter | lg.Entity | None:
-    """`$v`: a parameter if there is one of the name, else a bound node."""
+    """`$v`: a parameter if there is one of the name, else a bound node or edge."""
     declared = scope.parameters.get(variable.name)
     if declared is not None:
         return lg.Parameter(variable.name, declared)
@@ -67,19 +69,19 @@ def bare_variable(scope: Scope, variable: t.Variable) -> lg.Parameter | lg.Entit
             "unbound-variable", f"variable `${variable.name}` is not bound", variable.span, did_you_mean(variable.name, known)
         )
         return None
-    if bound.is_edge:
-        message = f"edge variable `${variable.name}` cannot be used by itself"
-        scope.refuse("T23", message, variable.span, f"use one of its properties: ${variable.name}.name")
+    if bound.is_path:
+        message = f"`${variable.name}` is a path, and no value by itself"
+        scope.refuse("T33", message, variable.span, f"use ${variable.name}.length or ${variable.name}.nodes")
         return None
-    return lg.Entity(variable.name, bound.label, bound.nullable)
+    return lg.Entity(variable.name, bound.label, bound.nullable, bound.is_edge)
 
 
 def aggregate(scope: Scope, expression: t.Aggregate) -> lg.Aggregated | None:
     """`count(x)`, `sum(x)` and the like."""
-    if isinstance(expression.argument, t.Aggregate):
+    argument = typed(scope, expression.argument)
+    if argument is not None and lg.aggregates_in(argument):
         scope.refuse("T8", "aggregates cannot be nested", expression.argument.span)
         return None
-    argument = typed(scope, expression.argument)
     if argument is None or not check_readable(scope, argument, expression.argument):
         return None
     function, type_ = expression.function, type_of(argument)
@@ -91,16 +93,21 @@ def aggregate(scope: Scope, expression: t.Aggregate) -> lg.Aggregated | None:
             return None
         wide = function is t.AggregateFunction.SUM and type_.scalar in (Scalar.I64, Scalar.U64)
         result = PropertyType(type_.scalar if wide else Scalar.F64, nullable=True)  # F64 would round what 64 bits add up to
+    elif function is t.AggregateFunction.COLLECT:
+        if type_ is not None and (type_.is_list or type_.is_vector):
+            _refuse_aggregate(scope, expression, type_, "a single value")
+            return None
+        result = PropertyType(Scalar.STRING if type_ is None else type_.scalar, is_list=True)
     else:
-        if type_ is None or not (type_.is_numeric or type_.is_string):
-            _refuse_aggregate(scope, expression, type_, "a number or a String")
+        if type_ is None or type_.is_list or not (type_.is_numeric or type_.is_string or type_.scalar.is_temporal):
+            _refuse_aggregate(scope, expression, type_, "a number, a String, a date or a duration")
             return None
         result = type_.as_nullable()
     return lg.Aggregated(function, argument, expression.distinct, result)
 
 
 def _refuse_aggregate(scope: Scope, expression: t.Aggregate, type_: PropertyType | None, wanted: str) -> None:
-    given = "a node" if type_ is None else str(type_)
+    given = "a node or an edge" if type_ is None else str(type_)
     scope.refuse("T8", f"`{expression.function.value}` takes {wanted}, not {given}", expression.argument.span)
 
 
@@ -115,8 +122,25 @@ def check_readable(scope: Scope, expression: lg.Expression, tree: t.Expression) 
     return True
 
 
+def computed(scope: Scope, expression: t.Arithmetic | t.Negative | t.Call) -> lg.Computed | None:
+    """Arithmetic, or a function of values."""
+    trees: tuple[t.Expression, ...]
+    match expression:
+        case t.Arithmetic(left, sign, right):
+            trees, operation = (left, right), lg.Operation(sign.value)
+        case t.Negative(operand):
+            trees, operation = (operand,), lg.Operation.NEGATE
+        case t.Call(function, trees):
+            operation = lg.Operation(function.value)
+    from omnigraph.catalog.check import arithmetic  # few queries compute
+
+    operands = [arithmetic.operand(scope, typed(scope, tree), tree) for tree in trees]
+    whole = [operand for operand in operands if operand is not None]
+    return arithmetic.computed(scope, operation, whole, trees, expression.span) if len(whole) == len(operands) else None
+
+
 def call(scope: Scope, expression: t.Call) -> lg.Expression | None:
-    """`now()`, a text test or a ranking."""
+    """`now()`, a text test, a ranking or a function of values."""
     match expression.function:
         case t.Function.NOW:
             return lg.Now()
@@ -130,6 +154,8 @@ def call(scope: Scope, expression: t.Call) -> lg.Expression | None:
             return nearest(scope, expression)
         case t.Function.RRF:
             return fusion(scope, expression)
+        case _:
+            return computed(scope, expression)
 
 
 def _text_match(scope: Scope, expression: t.Call, code: str) -> lg.TextMatch | None:
@@ -159,6 +185,9 @@ def _text_argument(scope: Scope, expression: t.Call, position: int, code: str) -
         scope.refuse("T23", f"`{name}` searches nodes, not edges", tree.span)
         return None
     type_ = type_of(argument)
+    if position == 0 and isinstance(argument, lg.PropertyValue) and argument.property == ID.name:
+        scope.refuse(code, f"`{name}` searches texts, not ids", tree.span, "compare the id: `=`, `in`, `starts_with`")
+        return None
     if type_ is None or not type_.is_string:
         what = "field" if position == 0 else "query"
         given = "a node" if type_ is None else str(type_)

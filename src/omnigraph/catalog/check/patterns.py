@@ -12,11 +12,12 @@ So an edge between two types may be written either way round, and for an edge in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.check.conditions import condition
-from omnigraph.catalog.check.scope import Bound, Scope
+from omnigraph.catalog.check.scope import PATH, Bound, Scope
 from omnigraph.catalog.check.values import property_value
 from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.language.gq import tree as t
@@ -90,7 +91,7 @@ def _bound_type(scope: Scope, clause: t.Binding) -> Bound | None:
 
 
 def _match(scope: Scope, bound: Bound, assignment: t.Assignment) -> lg.Match | None:
-    prop = bound.properties.get(assignment.property.text)
+    prop = scope.property_of(bound, assignment.property.text)
     if prop is None:
         scope.unknown_property("T2", bound.label, assignment.property, bound.properties)
         return None
@@ -103,6 +104,7 @@ def _match(scope: Scope, bound: Bound, assignment: t.Assignment) -> lg.Match | N
         scope.refuse("T3", message, assignment.value.span, "give a single element")
         return None
     expected = type_.element() if type_.is_list else type_
+    assert not isinstance(assignment.value, t.Null)  # only mutations have it
     value = property_value(scope, assignment.value, prop.name, expected, mismatch="T3", undeclared=None)
     return None if value is None else lg.Match(prop.name, type_, value)
 
@@ -128,11 +130,30 @@ def _traversal(scope: Scope, clause: t.Traversal) -> lg.Hop | None:
     direction, source_type, target_type = ends
     scope.bind_node(clause.source.name, source_type)
     scope.bind_node(clause.target.name, target_type)
-    edge_variable: str | None = None
-    if clause.binding is not None and clause.binding.name != t.ANONYMOUS:
-        edge_variable = clause.binding.name
-        scope.bound[edge_variable] = Bound(True, edge.name, (edge.name,), edge.properties)
-    return lg.Hop(clause.source.name, clause.target.name, edge.name, direction, source_type, target_type, *hops, edge_variable)
+    hop = lg.Hop(clause.source.name, clause.target.name, edge.name, direction, source_type, target_type, *hops)
+    if clause.shortest and not _path_fits(scope, clause, edge):
+        return None
+    if clause.binding is None or clause.binding.name == t.ANONYMOUS:
+        return hop
+    name = clause.binding.name
+    if clause.shortest:
+        scope.bound[name] = Bound(True, "path", (), PATH, is_path=True)
+        return replace(hop, path_variable=name)
+    scope.bound[name] = Bound(True, edge.name, (edge.name,), edge.properties)
+    return replace(hop, edge_variable=name)
+
+
+def _path_fits(scope: Scope, clause: t.Traversal, edge: EntityType) -> bool:
+    if not edge.connects_one_type:
+        message = f"`shortest` needs an edge inside one type; `{edge.name}` goes from `{edge.source}` to `{edge.target}`"
+        scope.refuse("T33", message, clause.edge.span)
+    elif clause.hops is None:
+        scope.refuse("T33", "`shortest` needs bounds", clause.span, f"say how far to look: {clause.edge}{{1,6}}")
+    elif t.ANONYMOUS in (clause.source.name, clause.target.name):
+        scope.refuse("T33", "a shortest path goes from one named node to another", clause.span, "name both ends")
+    else:
+        return True
+    return False
 
 
 def _likely_edges(scope: Scope, clause: t.Traversal) -> str:
@@ -172,7 +193,7 @@ def _edge_binding_fits(scope: Scope, clause: t.Traversal) -> bool:
     binding = clause.binding
     if binding is None:
         return True
-    if clause.hops is not None:
+    if clause.hops is not None and not clause.shortest:
         scope.refuse("T23", "an edge variable binds a single hop: it cannot be combined with hop bounds", binding.span)
         return False
     if binding.name == t.ANONYMOUS:
@@ -276,6 +297,8 @@ def _in_condition(tree: t.Condition) -> Iterator[str]:
         case t.And(parts) | t.Or(parts):
             for part in parts:
                 yield from _in_condition(part)
+        case t.Not(part):
+            yield from _in_condition(part)
 
 
 def _in_expression(tree: t.Expression) -> Iterator[str]:
@@ -287,7 +310,10 @@ def _in_expression(tree: t.Expression) -> Iterator[str]:
         case t.Call(_, arguments):
             for argument in arguments:
                 yield from _in_expression(argument)
-        case t.Aggregate(_, argument):
+        case t.Arithmetic(left, _, right):
+            yield from _in_expression(left)
+            yield from _in_expression(right)
+        case t.Aggregate(_, argument) | t.Negative(argument):
             yield from _in_expression(argument)
         case _:
             return

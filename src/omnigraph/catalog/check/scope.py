@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog, Property
 from omnigraph.language.diagnostics import Family, Problems, did_you_mean, one_of
 from omnigraph.language.gq import tree as t
 from omnigraph.language.pg.tree import Name
 from omnigraph.language.source import Span
 from omnigraph.model.frozen import frozen
-from omnigraph.model.types import PropertyType
+from omnigraph.model.types import PropertyType, Scalar
+
+ID = Property("id", 0, PropertyType(Scalar.STRING))
+"""What every entity has without declaring it, as a query reads it."""
+
+
+PATH = {
+    "length": Property("length", 0, PropertyType(Scalar.I64)),
+    "nodes": Property("nodes", 0, PropertyType(Scalar.STRING, is_list=True)),
+}
+"""What a path has: how many edges it follows, and the ids of its nodes from one end to the other."""
 
 
 @frozen
@@ -26,6 +37,8 @@ class Bound:
     properties: Mapping[str, Property]
     nullable: bool = False
     """Bound inside an `optional` block: it may be missing."""
+    is_path: bool = False
+    """A shortest path, which is no entity."""
 
 
 class Scope:
@@ -34,7 +47,7 @@ class Scope:
     A variable whose clause was refused is *spoilt*: it has no type, and using it is not reported again.
     """
 
-    __slots__ = ("bound", "catalog", "parameters", "problems", "spoilt")
+    __slots__ = ("aliases", "bound", "catalog", "of_groups", "parameters", "problems", "spoilt")
 
     def __init__(self, catalog: Catalog, problems: Problems, parameters: dict[str, PropertyType]) -> None:
         self.catalog = catalog
@@ -42,6 +55,10 @@ class Scope:
         self.parameters = parameters
         self.bound: dict[str, Bound] = {}
         self.spoilt: set[str] = set()
+        self.aliases: dict[str, lg.Expression] = {}
+        """What the aliases of the return block stand for, as far as it was read."""
+        self.of_groups = False
+        """Whether it is groups that are spoken of, and not rows."""
 
     def inner(self) -> Scope:
         scope = Scope(self.catalog, self.problems, self.parameters)
@@ -69,19 +86,23 @@ class Scope:
         if name != t.ANONYMOUS and name not in self.bound:
             self.bound[name] = Bound(False, node_type, (node_type,), self.catalog.nodes[node_type].properties)
 
+    def meant(self, value: lg.Expression | None) -> lg.Expression | None:
+        """What an alias stands for; the alias itself if it stands for nothing."""
+        followed: set[str] = set()
+        while isinstance(value, lg.Column) and value.name in self.aliases and value.name not in followed:
+            followed.add(value.name)
+            value = self.aliases[value.name]
+        return value
+
     def refuse(self, code: str, message: str, span: Span, help: str = "") -> None:
         self.problems.add(Family.TYPE, code, message, span, help)
 
-    def _instead_of_id(self, label: str) -> str:
-        """What a query has for the id of an entity, which is no property."""
-        node = self.catalog.nodes.get(label)
-        if label in self.catalog.edges and node is None:
-            return "queries do not show ids of edges; `diff` and `export` do"
-        keys = "" if node is None or not node.key else f"; to match one, compare its key, {one_of(p.name for p in node.key)}"
-        return f"a variable alone is the id of its node: `return {{ $p }}`{keys}"
+    def property_of(self, bound: Bound, name: str) -> Property | None:
+        """A property that a variable has; `id` is one, too."""
+        return bound.properties.get(name) or (ID if name == ID.name and not bound.is_path else None)
 
     def unknown_property(self, code: str, label: str, name: Name, properties: Mapping[str, Property]) -> None:
         """Report a property that does not exist, with the nearest one that does."""
         known = f"it has {one_of(properties)}" if properties else f"`{label}` declares no properties"
-        help = self._instead_of_id(label) if name.text == "id" else did_you_mean(name.text, properties) or known
+        help = did_you_mean(name.text, properties) or known
         self.refuse(code, f"`{label}` has no property `{name}`", name.span, help)

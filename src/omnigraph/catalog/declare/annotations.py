@@ -9,6 +9,7 @@
 | `@description(text)`       | yes                | yes                                                 |
 | `@instruction(text)`       | yes                | no                                                  |
 | `@rename_from(old)`        | yes                | yes                                                 |
+| `@rename_value(old, to=…)` | no                 | an enum; once for each value                        |
 | anything else              | yes                | yes                                                 |
 """
 
@@ -24,7 +25,7 @@ from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType
 
 CONSTRAINING = ("key", "unique", "index")
-TYPED = frozenset({"rename_from", "embed", *CONSTRAINING})
+TYPED = frozenset({"rename_from", "rename_value", "embed", *CONSTRAINING})
 """Annotations with a place of their own in the shape; the others are kept as notes."""
 
 
@@ -36,15 +37,21 @@ class Annotated:
     constraints: tuple[str, ...] = ()
     embed: Embed | None = None
     rename_from: str | None = None
+    renamed_values: tuple[tuple[str, str], ...] = ()
+    """Values of an enum that were called something else before: old, new."""
 
 
 def read_type_annotations(problems: Problems, kind: TypeKind, annotations: Sequence[pg.Annotation]) -> Annotated:
     """Annotations in the header of a node or edge."""
     for annotation in annotations:
         name = annotation.name.text
+        if name == "rename_value":
+            problems.add(Family.PARSE, "annotation-misplaced", "`@rename_value` is for a property", annotation.span)
         if name in CONSTRAINING or name == "embed":
             if kind == "edge":
                 message, help = f"`@{name}` is not supported on edges", "an edge property may carry `@unique` or `@index`"
+                if name == "key":
+                    message, help = "`@key` of an edge names its columns", "for example @key(src, dst)"
             else:
                 message, help = f"`@{name}` is only supported on node properties or as body constraint", ""
             problems.add(Family.PARSE, "annotation-misplaced", message, annotation.span, help)
@@ -67,7 +74,9 @@ def read_property_annotations(
             continue
         refusal = _refusal(kind, name, prop.type)
         if refusal:
-            problems.add(Family.PARSE, "annotation-misplaced", f"`@{name}` is not supported on {refusal}", annotation.span)
+            help = "the key of an edge names its ends, too: @key(src, dst, …)" if kind == "edge" and name == "key" else ""
+            message = f"`@{name}` is not supported on {refusal}"
+            problems.add(Family.PARSE, "annotation-misplaced", message, annotation.span, help)
         if name in seen:
             message = f"`@{name}` appears more than once on `{prop.name}`"
             problems.add(Family.PARSE, "annotation-repeated", message, annotation.span)
@@ -79,7 +88,13 @@ def read_property_annotations(
         seen.add(name)
     _check_texts(problems, prop.annotations)
     constraints = tuple(sorted(seen & set(CONSTRAINING)))
-    return Annotated(_notes(prop.annotations), constraints, embed, _rename_hint(problems, prop.annotations))
+    return Annotated(
+        _notes(prop.annotations),
+        constraints,
+        embed,
+        _rename_hint(problems, prop.annotations),
+        _renamed_values(problems, prop),
+    )
 
 
 def _refusal(kind: TypeKind, name: str, type_: PropertyType) -> str:
@@ -148,6 +163,32 @@ def _rename_hint(problems: Problems, annotations: Sequence[pg.Annotation]) -> st
         problems.add(Family.PARSE, "rename-hint", "`@rename_from` needs exactly one non-empty name", hint.span, help)
         return None
     return hint.value.value
+
+
+def _renamed_values(problems: Problems, prop: pg.Property) -> tuple[tuple[str, str], ...]:
+    """What `@rename_value("old", to="new")` says, once for each old value."""
+    found: dict[str, str] = {}
+    for annotation in (a for a in prop.annotations if a.name.text == "rename_value"):
+        given = {key.text: literal.value for key, literal in annotation.kwargs}
+        old = None if annotation.value is None else annotation.value.value
+        message, help = "", 'for example @rename_value("done", to="finished")'
+        allowed = prop.type.enum_values
+        if allowed is None:
+            message, help = f"`@rename_value` needs an enum; `{prop.name}` is {prop.type}", ""
+        elif not old or set(given) != {"to"}:
+            message = "`@rename_value` takes the old value, and the new one as `to`"
+        elif given["to"] not in allowed:
+            message, help = f"`{given['to']}` is not a value of `{prop.name}`", did_you_mean(given["to"], allowed)
+        elif old in allowed:
+            message, help = f"`{old}` is still a value of `{prop.name}`", "take it out of the enum, or drop the annotation"
+        elif old in found or given["to"] in found.values():
+            message, help = f"`@rename_value` names `{old if old in found else given['to']}` twice", ""
+        if message:
+            problems.add(Family.PARSE, "rename-hint", message, annotation.span, help)
+        else:
+            assert old is not None
+            found[old] = given["to"]
+    return tuple(found.items())
 
 
 def _notes(annotations: Sequence[pg.Annotation]) -> tuple[Note, ...]:

@@ -1,4 +1,8 @@
-"""Body constraints: `@key` `@unique` `@index` `@range` `@check`, and the cardinality of edges."""
+"""Constraints: `@key` `@unique` `@index` `@range` `@check`, and the cardinality of edges.
+
+The key of an edge holds both ends, and any of its properties besides: `@key(src, dst)`, `@key(src, dst, since)`. An edge that is
+what it is whatever it connects would be another edge with every end it is given; a number that is its own is `@unique`.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +51,18 @@ class Constraints:
     def add_columns(self, kind: Literal["key", "unique", "index"], columns: tuple[str, ...], span: Span) -> None:
         """`@key`, `@unique` or `@index` over columns, whichever way it was written."""
         if kind == "key":
-            if self._kind == "edge":
-                self._refuse("`@key` is not supported on edges", span)
-                return
             self._keys += 1
             if self._keys > 1:
                 help = "a composite key is one body constraint: @key(a, b)"
                 self._refuse(f"multiple @key constraints on `{self._owner}`", span, help)
                 return
+            if self._kind == "edge" and all(c in self._types for c in columns if c not in ENDPOINTS):
+                absent = [end for end in ENDPOINTS if end not in columns]
+                if absent:
+                    message = f"`@key` of edge `{self._owner}` needs both ends; `{absent[0]}` is missing"
+                    wanted = ", ".join((*ENDPOINTS, *(c for c in columns if c not in ENDPOINTS)))
+                    self._refuse(message, span, f"write @key({wanted}), or @unique({', '.join(columns)})")
+                    return
         usable = [self._column_fits(kind, column, span) for column in columns]
         if all(usable):
             ordered = tuple(sorted(set(columns)))
@@ -130,7 +138,9 @@ class Constraints:
 
     def _unknown(self, word: str, column: str, span: Span) -> None:
         message = f"`{word}` names unknown property `{column}` of `{self._owner}`"
-        self._refuse(message, span, did_you_mean(column, self._types))
+        spelt = {"from": "src", "to": "dst"}.get(column) if self._kind == "edge" else None
+        help = did_you_mean(column, self._types) if spelt is None else f"in a schema this end is called `{spelt}`"
+        self._refuse(message, span, help)
 
     def _refuse(self, message: str, span: Span, help: str = "") -> None:
         self._problems.add(Family.PARSE, "constraint", message, span, help)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
 from omnigraph.catalog.declare.annotations import read_property_annotations, read_type_annotations
@@ -76,7 +76,7 @@ def _edge(problems: Problems, declaration: pg.Edge) -> EdgeShape:
     name = declaration.name.text
     header = read_type_annotations(problems, "edge", declaration.annotations)
     properties = _properties(problems, "edge", name, declaration.body, {})
-    constraints = _constraints(problems, "edge", name, declaration.body, properties)
+    constraints = _constraints(problems, "edge", name, declaration.body, properties, declaration.constraints)
     minimum, maximum = check_cardinality(problems, declaration)
     return EdgeShape(
         name,
@@ -103,15 +103,26 @@ def _properties(
             problems.add(Family.PARSE, "list-of-blob", f"`{name}` cannot be a list of Blob", prop.type_span)
         annotated = read_property_annotations(problems, kind, prop, siblings)
         shapes[name] = PropertyShape(
-            name, prop.type, annotated.notes, annotated.constraints, annotated.embed, True, (), annotated.rename_from
+            name,
+            prop.type,
+            annotated.notes,
+            annotated.constraints,
+            annotated.embed,
+            rename_from=annotated.rename_from,
+            renamed_values=annotated.renamed_values,
         )
     return shapes
 
 
 def _constraints(
-    problems: Problems, kind: TypeKind, owner: str, body: pg.Body | None, properties: Mapping[str, PropertyShape]
+    problems: Problems,
+    kind: TypeKind,
+    owner: str,
+    body: pg.Body | None,
+    properties: Mapping[str, PropertyShape],
+    header: Sequence[pg.Constraint] = (),
 ) -> Constraints:
-    """Constraints written in the type: those on its properties, then those in its body."""
+    """Constraints written in the type: those on its properties, then those in its header and in its body."""
     constraints = Constraints(problems, kind, owner, {name: p.type for name, p in properties.items()})
     for prop in body.properties if body is not None else ():
         shape = properties.get(prop.name.text)
@@ -119,7 +130,7 @@ def _constraints(
             continue
         for column_kind in shape.constraints:
             constraints.add_columns(_column_kind(column_kind), (shape.name,), prop.span)
-    for written in body.constraints if body is not None else ():
+    for written in (*header, *(body.constraints if body is not None else ())):
         constraints.add_written(written)
     return constraints
 

@@ -4,9 +4,10 @@ Both sides are IRs, so the planner never guesses. Two things are the same when t
 that may have changed. What has an id only on the desired side is new; what has one only on the accepted side goes.
 
 Three rules decide what can be a step. A schema is a promise to those who read the graph: more can be promised (`@unique`, a
-tighter `@card`, a value that is always there) if the entities that exist keep it, which is looked at when the plan is applied; no
-promise is taken back. Values are never converted, so a property keeps its type. And a drop is not a refusal: the data leaves the
-current image and stays in history, unless the caller allows it to be lost for good.
+tighter `@card`, a value that is always there) if the entities that exist keep it, which is looked at when the plan is applied; of
+what is promised, only that a value is always there can be taken back. Values are never changed by a type: a property keeps its
+type or gets one that holds all of its values (`I32` to `I64`), and an enum keeps its values or says what they are called now. And
+a drop is not a refusal: the data leaves the current image and stays in history, unless the caller allows it to be lost for good.
 
 Accepted, on the left, and desired:
 
@@ -38,12 +39,12 @@ does not end the plan, so that one look shows everything that stands in the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from omnigraph.catalog.canonical_json import Json, compact
+from omnigraph.catalog.canonical_json import compact
 from omnigraph.catalog.ir import SchemaIR, TypeIR
-from omnigraph.catalog.migration.backfill import Backfill
 from omnigraph.catalog.migration.constraint_changes import type_constraint_changes
+from omnigraph.catalog.migration.instructions import Instructions
 from omnigraph.catalog.migration.lineage import check_lineage
 from omnigraph.catalog.migration.property_changes import property_changes
 from omnigraph.catalog.migration.steps import AddType, DropMode, MigrationPlan, Refusal, Step
@@ -51,15 +52,15 @@ from omnigraph.catalog.migration.type_changes import head_changes, removal
 
 
 def plan(
-    accepted: SchemaIR, desired: SchemaIR, *, allow_data_loss: bool = False, backfill: Mapping[str, Json] | None = None
+    accepted: SchemaIR, desired: SchemaIR, *, allow_data_loss: bool = False, given: Instructions | None = None
 ) -> MigrationPlan:
     """Every step from the accepted schema to the desired one, in order.
 
-    With `allow_data_loss` every drop is hard; `backfill` has values for existing entities, by `Type.property`. Raises
-    `SchemaIdentityError` when the two are not states of one schema.
+    With `allow_data_loss` every drop is hard; `given` says what existing entities get. Raises `SchemaIdentityError` when the two
+    are not states of one schema.
     """
     check_lineage(accepted, desired)
-    filled = Backfill(backfill or {})
+    filled = given or Instructions()
     mode = DropMode.HARD if allow_data_loss else DropMode.SOFT
     steps = [
         *_group_changes(accepted.interfaces, desired.interfaces, mode, filled),
@@ -74,7 +75,7 @@ def plan(
     return MigrationPlan(tuple(steps))
 
 
-def _group_changes(accepted: Sequence[TypeIR], desired: Sequence[TypeIR], mode: DropMode, backfill: Backfill) -> Iterator[Step]:
+def _group_changes(accepted: Sequence[TypeIR], desired: Sequence[TypeIR], mode: DropMode, given: Instructions) -> Iterator[Step]:
     """Types of one kind: the desired ones by name, then those that go."""
     known = {type_.type_id: type_ for type_ in accepted}
     for type_ in desired:
@@ -83,7 +84,7 @@ def _group_changes(accepted: Sequence[TypeIR], desired: Sequence[TypeIR], mode: 
             yield AddType(type_.kind, type_.name)
         else:
             yield from head_changes(before, type_)
-            yield from property_changes(before, type_, mode, backfill)
+            yield from property_changes(before, type_, mode, given)
             yield from type_constraint_changes(before, type_)
     for leftover in known.values():
         yield removal(leftover, mode)

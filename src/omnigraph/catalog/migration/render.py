@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from omnigraph.catalog.canonical_json import Json, compact, float_text
+from omnigraph.catalog.canonical_json import compact, float_text
+from omnigraph.catalog.migration.instructions import Computed, Fill
 from omnigraph.catalog.migration.steps import (
     AddConstraint,
     AddProperty,
@@ -17,7 +18,9 @@ from omnigraph.catalog.migration.steps import (
     ExtendEnum,
     MigrationPlan,
     Refusal,
+    RelaxProperty,
     RemoveConstraint,
+    RenameEnumValues,
     RenameProperty,
     RenameType,
     RequireProperty,
@@ -25,9 +28,11 @@ from omnigraph.catalog.migration.steps import (
     TightenCardinality,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
+    WidenProperty,
 )
 from omnigraph.catalog.shape import Bound, Check, Constraint, Index, Key, Note, Range, Unique
 from omnigraph.language.cursor import quote_string
+from omnigraph.model.phrases import one_line
 from omnigraph.model.types import PropertyType
 
 NO_CHANGES = "no schema changes"
@@ -49,6 +54,13 @@ def render_step(step: Step) -> str:
             return f"add property '{owner}.{name}' ({_type_text(type_)}) on {kind} '{owner}'{_backfill_text(backfill)}"
         case RequireProperty(kind, owner, name, backfill):
             return f"require property '{owner}.{name}' on {kind} '{owner}'{_backfill_text(backfill)}"
+        case RelaxProperty(kind, owner, name):
+            return f"no longer require property '{owner}.{name}' on {kind} '{owner}'"
+        case WidenProperty(kind, owner, name, before, after):
+            return f"widen property '{owner}.{name}' ({_type_text(before)} -> {_type_text(after)}) on {kind} '{owner}'"
+        case RenameEnumValues(kind, owner, name, renamed):
+            pairs = ", ".join(f"{old} -> {new}" for old, new in renamed)
+            return f"rename enum values of '{owner}.{name}' ({pairs}) on {kind} '{owner}'"
         case RenameProperty(kind, owner, old, new):
             return f"rename property '{owner}.{old}' -> '{owner}.{new}' on {kind} '{owner}'"
         case AddConstraint(kind, owner, constraint):
@@ -78,7 +90,8 @@ def constraint_text(constraint: Constraint) -> str:
     """A constraint as the schema language writes it in a body."""
     match constraint:
         case Key(columns):
-            return f"@key({', '.join(columns)})"
+            ends = [end for end in ("src", "dst") if end in columns]
+            return f"@key({', '.join([*ends, *(c for c in columns if c not in ends)])})"
         case Unique(columns):
             return f"@unique({', '.join(columns)})"
         case Index(columns):
@@ -107,8 +120,14 @@ def _note_text(note: Note) -> str:
     return f"@{note.name}({', '.join(arguments)})" if arguments else f"@{note.name}"
 
 
-def _backfill_text(value: Json) -> str:
-    return "" if value is None else f" (existing: {compact(value)})"
+def _backfill_text(fill: Fill) -> str:
+    match fill:
+        case None:
+            return ""
+        case Computed(expression):
+            return f" (existing: {one_line(expression)})"
+        case _:
+            return f" (existing: {compact(fill)})"
 
 
 def _type_text(type_: PropertyType) -> str:

@@ -14,6 +14,7 @@ from enum import Enum
 from omnigraph.catalog.canonical_json import Json
 from omnigraph.catalog.declare.names import TypeKind
 from omnigraph.catalog.migration.codes import MigrationCode
+from omnigraph.catalog.migration.instructions import Computed, Fill
 from omnigraph.catalog.shape import Constraint, Note, constraint_json, type_json
 from omnigraph.errors import UnsupportedChange
 from omnigraph.model.frozen import frozen
@@ -56,8 +57,8 @@ class AddProperty:
     type_name: str
     property_name: str
     property_type: PropertyType
-    backfill: Json = None
-    """The value entities get that exist already; None: they have none."""
+    backfill: Fill = None
+    """What entities get that exist already; None: they have none."""
 
     def to_json(self) -> dict[str, Json]:
         data: dict[str, Json] = {
@@ -67,7 +68,7 @@ class AddProperty:
             "property_name": self.property_name,
             "property_type": type_json(self.property_type),
         }
-        return data if self.backfill is None else {**data, "backfill": self.backfill}
+        return {**data, **_filled(self.backfill)}
 
 
 @frozen
@@ -77,8 +78,8 @@ class RequireProperty:
     type_kind: TypeKind
     type_name: str
     property_name: str
-    backfill: Json = None
-    """The value entities get that have none; None: there may be no such entity."""
+    backfill: Fill = None
+    """What entities get that have none; None: there may be no such entity."""
 
     def to_json(self) -> dict[str, Json]:
         data: dict[str, Json] = {
@@ -87,7 +88,65 @@ class RequireProperty:
             "type_name": self.type_name,
             "property_name": self.property_name,
         }
-        return data if self.backfill is None else {**data, "backfill": self.backfill}
+        return {**data, **_filled(self.backfill)}
+
+
+@frozen
+class RelaxProperty:
+    """A property that had to be there may be missing from now on."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "relax_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+        }
+
+
+@frozen
+class WidenProperty:
+    """A property gets a type that holds every value of the one it had: `I32` to `I64`, say."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    old: PropertyType
+    new: PropertyType
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "widen_property",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "from": type_json(self.old),
+            "to": type_json(self.new),
+        }
+
+
+@frozen
+class RenameEnumValues:
+    """Values of an enum have other names; entities that had them have the new ones."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    renamed: tuple[tuple[str, str], ...]
+    """Old and new value, by the old one."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": "rename_enum_values",
+            "type_kind": self.type_kind,
+            "type_name": self.type_name,
+            "property_name": self.property_name,
+            "renamed": dict(self.renamed),
+        }
 
 
 @frozen
@@ -259,6 +318,9 @@ Step = (
     | RenameType
     | AddProperty
     | RequireProperty
+    | RelaxProperty
+    | WidenProperty
+    | RenameEnumValues
     | RenameProperty
     | AddConstraint
     | RemoveConstraint
@@ -297,6 +359,16 @@ class MigrationPlan:
 
     def to_json(self) -> dict[str, Json]:
         return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}
+
+
+def _filled(fill: Fill) -> dict[str, Json]:
+    match fill:
+        case None:
+            return {}
+        case Computed(expression):
+            return {"compute": expression}
+        case _:
+            return {"backfill": fill}
 
 
 def refuse_unsupported(plan: MigrationPlan) -> None:

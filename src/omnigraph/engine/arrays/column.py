@@ -31,13 +31,15 @@ def is_plain(type_: pa.DataType) -> bool:
         or pa.types.is_boolean(type_)
         or pa.types.is_date32(type_)
         or pa.types.is_timestamp(type_)
+        or pa.types.is_duration(type_)
     )
 
 
-def _physical(type_: pa.DataType) -> pa.DataType:
+def physical(type_: pa.DataType) -> pa.DataType:
+    """The type of the numbers that values of a type are: days, or milliseconds."""
     if pa.types.is_date32(type_):
         return pa.int32()
-    return pa.int64() if pa.types.is_timestamp(type_) else type_
+    return pa.int64() if pa.types.is_timestamp(type_) or pa.types.is_duration(type_) else type_
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +59,7 @@ class Vec:
             return cls(array.type, arrow=array)
         valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
         filled = array.fill_null(False if pa.types.is_boolean(array.type) else _zero(array.type)) if array.null_count else array
-        return cls(array.type, filled.cast(_physical(array.type)).to_numpy(zero_copy_only=False), valid)
+        return cls(array.type, filled.cast(physical(array.type)).to_numpy(zero_copy_only=False), valid)
 
     def __len__(self) -> int:
         return len(self.arrow if self.plain is None else self.plain)  # type: ignore[arg-type]
@@ -115,13 +117,13 @@ class Vec:
             assert self.arrow is not None
             return self.arrow
         mask = None if self.valid is None else ~self.valid
-        physical = _physical(self.type)
-        array = pa.array(self.plain, physical, mask=mask)
-        return array if physical == self.type else array.cast(self.type)
+        stored = physical(self.type)
+        array = pa.array(self.plain, stored, mask=mask)
+        return array if stored == self.type else array.cast(self.type)
 
     def to_pylist(self) -> list[Any]:
         """The values as plain Python."""
-        if self.plain is not None and _physical(self.type) == self.type:
+        if self.plain is not None and physical(self.type) == self.type:
             values = self.plain.tolist()
             if self.valid is None:
                 return values
@@ -130,7 +132,7 @@ class Vec:
 
 
 def _zero(type_: pa.DataType) -> pa.Scalar:
-    return pa.scalar(0, _physical(type_)).cast(type_)
+    return pa.scalar(0, physical(type_)).cast(type_)
 
 
 TEXT = pa.string()

@@ -260,11 +260,10 @@ class Numbering:
     def few_ids(self, numbers: Numbers) -> list[str | None] | None:
         """Ids of a few numbers as plain texts; None where that is not the better way."""
         base = self._base
-        if len(numbers) > FEW:
+        if not 0 < len(numbers) <= FEW:
             return None
         wanted = numbers.tolist()
-        known = len(base.ids)
-        return base.texts.at(wanted) if all(0 <= number < known for number in wanted) else None
+        return base.texts.at(wanted) if min(wanted) >= 0 and max(wanted) < len(base.ids) else None
 
     def all(self) -> pa.StringArray:
         """Every id, by number."""

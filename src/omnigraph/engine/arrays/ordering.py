@@ -8,6 +8,7 @@ their entities, so that a limit always cuts at the same place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +21,27 @@ from omnigraph.errors import QueryError
 _NULL = np.iinfo(np.int64).min
 
 
-def sort_keys(vec: Vec, *, descending: bool) -> list[Array]:
+class By(NamedTuple):
+    """A column to order by."""
+
+    vec: Vec
+    descending: bool
+    nulls_first: bool | None = None
+    """Where null comes, if it is not to be the smallest value."""
+
+
+def as_declared(vec: Vec, values: Sequence[str] | None) -> Vec:
+    """The values of an enum as their places in the order it declares; other columns as they are."""
+    if values is None or vec.plain is not None:
+        return vec
+    return Vec.of(pc.index_in(vec.to_arrow(), value_set=pa.array(values, pa.string())).cast(pa.int64()))
+
+
+def sort_keys(vec: Vec, *, descending: bool, nulls_first: bool | None = None) -> list[Array]:
     """Columns of integers that sort as the values do: one, or two where the smallest integer is taken by a value."""
+    if nulls_first is not None and nulls_first is descending and not (valid := vec.is_valid()).all():
+        key = np.where(valid, sort_key(vec, descending=descending), 0)
+        return [valid.astype(np.int64) if nulls_first else ~valid.astype(np.int64), key]
     if vec.plain is not None and vec.valid is not None:
         key = _plain_key(vec.plain)
         if (key[vec.valid] == _NULL).any():
@@ -56,20 +76,24 @@ def _plain_key(values: Array) -> Array:
     return values.astype(np.int64)
 
 
-def order_by(columns: Sequence[tuple[Vec, bool]], ties: Callable[[Numbers], Sequence[Array]], wanted: int | None) -> Numbers:
-    """Rows in the order of several columns, each with whether it descends; as many as are wanted.
+def order_by(columns: Sequence[By], ties: Callable[[Numbers], Sequence[Array]], wanted: int | None) -> Numbers:
+    """Rows in the order of several columns, as many as are wanted.
 
     Later columns are looked at only for rows that the first one leaves: ranking texts is most of the work.
     """
-    first = sort_keys(columns[0][0], descending=columns[0][1])
+    first = _keys(columns[0])
     rows = len(first[0])
     if wanted is not None and 0 < wanted < rows and len(columns) > 1:
         chosen = _least(first[0], wanted)
         if len(chosen) < rows:
-            left = [(vec.take(chosen, complete=True), descending) for vec, descending in columns]
+            left = [by._replace(vec=by.vec.take(chosen, complete=True)) for by in columns]
             return chosen[order_by(left, lambda some: ties(chosen[some]), wanted)]
-    keys = [*first, *(key for vec, descending in columns[1:] for key in sort_keys(vec, descending=descending))]
+    keys = [*first, *(key for by in columns[1:] for key in _keys(by))]
     return order(keys, ties, wanted)
+
+
+def _keys(by: By) -> list[Array]:
+    return sort_keys(by.vec, descending=by.descending, nulls_first=by.nulls_first)
 
 
 def _least(key: Array, wanted: int) -> Numbers:

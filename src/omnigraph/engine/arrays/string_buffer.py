@@ -9,8 +9,6 @@ time. The texts lie one after the other in one buffer, and where each begins sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pyarrow as pa
 
 FEW = 64
@@ -36,10 +34,15 @@ class Texts:
         at = self._first + row
         return self._data[self._offsets[at] : self._offsets[at + 1]].tobytes()
 
-    def at(self, rows: Iterable[int]) -> list[str | None]:
+    def at(self, rows: list[int]) -> list[str | None]:
         """Some texts, in the order asked for."""
         offsets, data, first = self._offsets, self._data, self._first
-        found: list[str | None] = [str(data[offsets[first + row] : offsets[first + row + 1]], "utf-8") for row in rows]
+        found: list[str | None]
+        if len(rows) == 1:  # by far the most frequent one
+            at = first + rows[0]
+            found = [data[offsets[at] : offsets[at + 1]].tobytes().decode()]
+        else:
+            found = [str(data[offsets[first + row] : offsets[first + row + 1]], "utf-8") for row in rows]
         if self._nulls and "" in found:  # nothing may be a null
             array = self._array
             found = [text or array[row].as_py() for text, row in zip(found, rows, strict=True)]

@@ -15,23 +15,26 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final, NoReturn, overload
 
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.language.source import Source
+from omnigraph.model.idempotency_keys import key_of
 from omnigraph.model.limits import MAX_ACTOR_CHARS, MAX_I64, MAX_MESSAGE_CHARS
 from omnigraph.model.phrases import counted
+from omnigraph.model.times import datetime_text, ms_of
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.refs import Ref, Tag
 
 Check = Callable[[str, Any], Any]
 """Gives the value as it is meant, or refuses it. The first argument is the name it was given under."""
 
-State = str | Commit | Tag
-"""A state of a graph by the id of a commit, by the name of a branch or tag, or as the commit or tag itself."""
+State = str | Commit | Tag | datetime
+"""A state of a graph by the id of a commit, by the name of a branch or tag, as the commit or tag itself, or by a time: the newest
+state of `main` then, or of a branch (`agent/7@2024-05-01T10:00:00Z`). A time without a zone is in UTC."""
 AnyPath = str | os.PathLike[str]
 
 _SHOWN: Final = 80
@@ -52,6 +55,8 @@ def name_of(value: State | None) -> str | None:
 
 def name_of(value: State | None) -> str | None:
     """A state by its name or id."""
+    if isinstance(value, datetime):
+        return _time("time", value)
     return value.id if isinstance(value, Commit) else value.commit if isinstance(value, Tag) else value
 
 
@@ -113,14 +118,34 @@ def line(most: int, several: bool = False) -> Check:
     return check
 
 
-actor: Final = line(MAX_ACTOR_CHARS)
+_actor: Final = line(MAX_ACTOR_CHARS)
 message: Final = line(MAX_MESSAGE_CHARS, several=True)
+
+
+def idempotency_key(name: str, value: object) -> str:
+    """What tells a write from all others, trimmed."""
+    return key_of(f"`{name}`", text(name, value))
+
+
+def actor(name: str, value: object) -> str:
+    """Who changes a graph, trimmed."""
+    given: str = _actor(name, value).strip()
+    return given or refuse(name, "the name of an actor", value, "Give a name, or leave it out.")
 
 
 def branch(name: str, value: object) -> str:
     """The name of a branch, trimmed."""
     given = text(name, value.branch if isinstance(value, Ref) else value).strip()
     return given or refuse(name, "the name of a branch", value)
+
+
+def branches(name: str, value: object) -> tuple[str, ...]:
+    """One branch, or several."""
+    if isinstance(value, str | Ref):
+        return (branch(name, value),)
+    if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
+        refuse(name, "a branch or several", value)
+    return tuple(branch(name, item) for item in _listed(name, value))
 
 
 def state(name: str, value: object) -> str:
@@ -133,8 +158,26 @@ def state(name: str, value: object) -> str:
         return value.commit
     if isinstance(value, Ref):
         return value.branch
+    if isinstance(value, datetime):
+        return _time(name, value)
+    if not isinstance(value, str):
+        hint = (
+            f'Give the moment: datetime({value.year}, {value.month}, {value.day}), or "{value}".'
+            if isinstance(value, date)
+            else None
+        )
+        refuse(name, "a commit, a branch, a tag or a time", value, hint)
     given = text(name, value).strip()
     return given or refuse(name, "a commit, a branch or a tag", value)
+
+
+def _time(name: str, value: datetime) -> str:
+    """A time as it is written; one without a zone is in UTC, as everywhere."""
+    try:
+        ms = ms_of(value, lossy=True)
+        return f"{datetime_text(ms).removesuffix('Z')}{value.microsecond % 1000:03}Z"
+    except Exception:  # of a zone of somebody's own making
+        refuse(name, "a time", value)
 
 
 def flag(name: str, value: object) -> bool:
@@ -220,6 +263,15 @@ def names(name: str, value: object) -> tuple[str, ...]:
     return tuple(text(name, item) for item in _listed(name, value))
 
 
+def paths(name: str, value: object) -> list[str]:
+    """One path, or several."""
+    if isinstance(value, str | os.PathLike):
+        return [path(name, value)]
+    if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
+        refuse(name, "a path or several", value)
+    return [path(name, item) for item in _listed(name, value)]
+
+
 def _listed(name: str, value: Iterable[object]) -> list[object]:
     try:
         return list(value)
@@ -229,17 +281,31 @@ def _listed(name: str, value: Iterable[object]) -> list[object]:
 
 def mapping(name: str, value: object) -> dict[str, Any]:
     """Values by name."""
-    if not isinstance(value, Mapping):
+    if type(value) is dict:
+        given = value.copy()
+    elif not isinstance(value, Mapping):
         refuse(name, "a mapping from names", value)
-    try:
-        given = dict(value.items())
-    except Exception as error:
-        raise UsageError(f"`{name}` cannot be read: {type(error).__name__}: {shown(error)}") from error
+    else:
+        try:
+            given = dict(value.items())
+        except Exception as error:
+            raise UsageError(f"`{name}` cannot be read: {type(error).__name__}: {shown(error)}") from error
     for key in given:
+        if type(key) is str and key.isascii():
+            continue
         if not isinstance(key, str):
             raise UsageError(f"`{name}` must have texts as names, not {shown(key)}", hint="Give each name as a text.")
         text(name, key)
     return given
+
+
+def key(name: str, value: object) -> object:
+    """The key of an entity: a value, several in a tuple, or values by name. What they are worth is found out with the type."""
+    if isinstance(value, Mapping):
+        return mapping(name, value)
+    if isinstance(value, tuple | list):
+        return tuple(_listed(name, value))
+    return refuse(name, "the key of an entity", value) if value is None else value
 
 
 def ids(name: str, value: object) -> tuple[str, ...] | dict[str, tuple[str, ...]]:

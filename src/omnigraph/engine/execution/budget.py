@@ -31,13 +31,16 @@ _SHARE = 16
 """One batch of work takes no more than one in so many bytes of the memory: several operators have one in hand. In a query of many
 operators, each of which has one in hand, it is less: all of them together have half of the memory."""
 
-_LONG_ROWS = 1 << 18
+LONG_ROWS: Final = 1 << 17
 """From so many rows on a step that cannot be interrupted takes longer than one may wait for it."""
 
 LETTER: Final = 128
 """Rows that take as long as it takes to read a letter of a query and to plan it."""
 
 _LOOK_SECONDS = 0.02
+
+LEFT_BEHIND: Final = "omnigraph-long-step"
+"""What threads are called that do a long step."""
 
 _UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -104,7 +107,7 @@ class Budget:
         """How many rows of so many columns are made at once."""
         if not self.limited:
             return most
-        few = min(most, max(_FEWEST_ROWS, BATCH_ROWS // max(1, columns // 8)))
+        few = min(most, max(_FEWEST_ROWS, BATCH_ROWS // max(1, columns // 4)))
         if self.bytes is None:
             return few
         return max(_FEWEST_ROWS_IN_MEMORY, min(few, self.bytes // (self._share * 8 * max(1, columns))))
@@ -115,7 +118,7 @@ class Budget:
         Only the end of the process does: a thread that is stopped inside a library there takes the process down with it.
         """
         self.check(operator)
-        if rows < _LONG_ROWS or (self._deadline is None and self._cancel is None):
+        if rows < LONG_ROWS or (self._deadline is None and self._cancel is None):
             return work()
         done: list[T] = []
         failed: list[BaseException] = []
@@ -126,7 +129,7 @@ class Budget:
             except BaseException as error:
                 failed.append(error)
 
-        worker = Thread(target=run, name="omnigraph-long-step")
+        worker = Thread(target=run, name=LEFT_BEHIND)
         worker.start()
         while worker.is_alive():
             worker.join(_LOOK_SECONDS)

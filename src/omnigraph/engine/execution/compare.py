@@ -43,7 +43,15 @@ _TURNED = {
     Comparator.GE: Comparator.LE,
     Comparator.LE: Comparator.GE,
 }
+_TEXT_KERNELS = {
+    Comparator.STRING_CONTAINS: pc.match_substring,
+    Comparator.STARTS_WITH: pc.starts_with,
+    Comparator.ENDS_WITH: pc.ends_with,
+}
 _EXACT = 1 << 53
+
+_LONG_PATTERN = 4_096
+"""Bytes from which on a text to look for is compared with the longest text there is first."""
 
 FEW_CHOICES = 16
 """Up to so many values are compared one after the other."""
@@ -59,7 +67,7 @@ def compare(left: Operand, how: Comparator, right: Operand, rows: int) -> Mask:
         return np.full(rows, _constants(left, how, right))
     if how is Comparator.CONTAINS:
         return _contains(left, right, rows)
-    if how in (Comparator.STRING_CONTAINS, Comparator.STARTS_WITH):
+    if how in _TEXT_KERNELS:
         return _text(left, how, right, rows)
     if not isinstance(left, Vec):
         assert isinstance(right, Vec)
@@ -77,6 +85,8 @@ def _constants(left: Value, how: Comparator, right: Value) -> bool:
             return isinstance(left, str) and isinstance(right, str) and right in left
         case Comparator.STARTS_WITH:
             return isinstance(left, str) and isinstance(right, str) and left.startswith(right)
+        case Comparator.ENDS_WITH:
+            return isinstance(left, str) and isinstance(right, str) and left.endswith(right)
         case _:
             if isinstance(left, str) and isinstance(right, str):
                 return bool(_PYTHON[how](left.encode(), right.encode()))
@@ -147,8 +157,9 @@ def _number_columns(left: Array, how: Comparator, right: Array) -> Mask:
 
 def _text(left: Operand, how: Comparator, right: Operand, rows: int) -> Mask:
     if isinstance(left, Vec) and isinstance(right, str):
-        kernel = pc.match_substring if how is Comparator.STRING_CONTAINS else pc.starts_with
-        return to_mask(kernel(left.to_arrow(), pattern=right))
+        if len(right) > _LONG_PATTERN and len(right.encode()) > (pc.max(pc.binary_length(left.to_arrow())).as_py() or 0):
+            return np.zeros(rows, np.bool_)  # to prepare such a pattern takes longer than to look for it
+        return to_mask(_TEXT_KERNELS[how](left.to_arrow(), pattern=right))
     lefts = left.to_arrow().to_pylist() if isinstance(left, Vec) else [left] * rows
     rights = right.to_arrow().to_pylist() if isinstance(right, Vec) else [right] * rows
     pairs = zip(lefts, rights, strict=True)
@@ -184,7 +195,12 @@ def set_of(choices: tuple[Any, ...], *, narrowed: bool) -> frozenset[Any]:
 def one_of(vec: Vec, known: Set[Any]) -> Mask:
     """Row by row, whether a value is in a set. To Python equal numbers are equal whatever their type, and so are their hashes."""
     if vec.plain is None:
-        return np.fromiter((item is not None and item in known for item in vec.to_arrow().to_pylist()), np.bool_, len(vec))
+        column = vec.to_arrow()
+        if pa.types.is_string(column.type):  # many texts are compared where they are; one that is no UTF-8 is none of them
+            texts = [item for item in known if isinstance(item, str) and item.isprintable()]
+            if len(texts) == len(known):
+                return np.asarray(pc.is_in(column, value_set=pa.array(texts, column.type)), np.bool_)
+        return np.fromiter((item is not None and item in known for item in column.to_pylist()), np.bool_, len(vec))
     found = np.fromiter((item in known for item in vec.plain.tolist()), np.bool_, len(vec))
     return found if vec.valid is None else found & vec.valid
 

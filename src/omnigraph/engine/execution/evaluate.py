@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
-from omnigraph.engine.arrays.column import Array, Mask, Vec, concat, nulls
+from omnigraph.engine.arrays.column import Array, Mask, Vec, concat, nulls, physical
 from omnigraph.engine.execution.compare import FEW_CHOICES, Operand, among, compare, one_of, set_of
 from omnigraph.engine.execution.frame import TYPE_LOW, TYPE_SHIFT, Frame
-from omnigraph.engine.planning.bindings import Binding, EdgeBinding
+from omnigraph.engine.planning.bindings import Binding, EdgeBinding, NodeBinding, PathBinding
 from omnigraph.engine.planning.parameters import Value, require, temporal
 from omnigraph.engine.snapshot.nodes import Located
 from omnigraph.errors import QueryError
@@ -50,6 +50,10 @@ class Scope:
         located = self._located.get(variable)
         if located is None:
             column = self.frame.columns[variable]
+            if isinstance(binding, PathBinding):
+                from omnigraph.engine.execution.found_paths import Paths  # few queries ask for paths, or compute
+
+                return run.paths.setdefault(variable, Paths()).values(column, name, run.view.nodes(binding.type))
             if isinstance(binding, EdgeBinding):
                 edges = run.view.edges(binding.edge)
                 return run.reading_property(binding.edge, name, lambda: edges.values(column, name))
@@ -58,7 +62,7 @@ class Scope:
             located = self._located[variable] = run.view.nodes(binding.types[0]).located(column)
         if not run.budget.limited:
             return located.values(name)
-        assert not isinstance(binding, EdgeBinding)
+        assert isinstance(binding, NodeBinding)
         return run.reading_nodes(binding.types[0], name, partial(located.values, name))
 
     def _values(self, name: str, type_: str, numbers: Array) -> Vec:
@@ -70,6 +74,7 @@ class Scope:
         column = self.frame.columns[variable]
         binding = self.bindings[variable]
         view = self.run.view
+        assert not isinstance(binding, PathBinding)
         if isinstance(binding, EdgeBinding):
             return view.edges(binding.edge).values(column, "id")
         if len(binding.types) == 1:
@@ -80,7 +85,7 @@ class Scope:
         """Numbers of a variable as nodes of one type; nobody where it stands for another type."""
         column = self.frame.columns[variable]
         binding = self.bindings[variable]
-        assert not isinstance(binding, EdgeBinding)
+        assert isinstance(binding, NodeBinding)
         if len(binding.types) == 1:
             return column
         place = binding.types.index(type_) if type_ in binding.types else -2
@@ -100,6 +105,16 @@ class Scope:
         return concat(parts).take(places) if parts else nulls(values(types[0], column[:0]).type, len(places))
 
 
+class Finished(Scope):
+    """Rows of values instead of bindings: the columns of groups."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, run: Run, columns: list[Vec]) -> None:
+        super().__init__(run, Frame(len(columns[0]), {}), {})
+        self.columns = columns
+
+
 def value(expression: lg.Expression, scope: Scope) -> Operand:
     """An expression: a column, or one value that holds for every row."""
     match expression:
@@ -112,8 +127,31 @@ def value(expression: lg.Expression, scope: Scope) -> Operand:
             return Vec(pa.bool_(), found)
         case lg.Nearest() | lg.Bm25() | lg.Fusion():
             return scope.run.search.scores(expression, scope)
+        case lg.Computed(_, arguments):
+            from omnigraph.engine.execution.compute import computed
+
+            return computed(expression, _operands(arguments, scope), scope.run.budget)
+        case lg.Found(place):
+            assert isinstance(scope, Finished)
+            return scope.columns[place]
         case _:
             return constant(expression, scope.run)
+
+
+def _operands(arguments: tuple[lg.Expression, ...], scope: Scope) -> list[Operand]:
+    """Values to compute with: each is counted before the next is made."""
+    budget = scope.run.budget
+    if not budget.limited:
+        return [value(argument, scope) for argument in arguments]
+    found: list[Operand] = []
+    nbytes = 0
+    for argument in arguments:
+        budget.check("computing values")
+        operand = value(argument, scope)
+        nbytes += operand.nbytes if isinstance(operand, Vec) else 0
+        budget.hold(nbytes * 2, "computing values")
+        found.append(operand)
+    return found
 
 
 def constant(expression: lg.Expression, run: Run) -> Value:
@@ -125,6 +163,12 @@ def constant(expression: lg.Expression, run: Run) -> Value:
             return literal(found, type_)
         case lg.Now():
             return run.now_ms
+        case lg.Computed(_, arguments):
+            from omnigraph.engine.execution.compute import computed
+
+            whole = computed(expression, [constant(argument, run) for argument in arguments], run.budget)
+            assert not isinstance(whole, Vec)
+            return whole
         case _:
             raise QueryError(f"{type(expression).__name__} cannot be evaluated here")
 
@@ -151,8 +195,7 @@ def vector(expression: lg.Expression, scope: Scope) -> Vec:
     arrow = arrow_type(type_)
     if isinstance(found, tuple):
         return Vec(arrow, arrow=pa.array([list(found)] * scope.rows, arrow))
-    physical = pa.int32() if pa.types.is_date32(arrow) else pa.int64() if pa.types.is_timestamp(arrow) else arrow
-    return Vec.of(pa.array([found] * scope.rows, physical).cast(arrow))
+    return Vec.of(pa.array([found] * scope.rows, physical(arrow)).cast(arrow))
 
 
 def holds(condition: lg.Condition, scope: Scope) -> Mask:
@@ -163,21 +206,69 @@ def holds(condition: lg.Condition, scope: Scope) -> Mask:
         case lg.AllOf(parts):
             found = np.ones(scope.rows, np.bool_)
             for part in parts:
+                scope.run.budget.check("a condition")
                 found &= holds(part, scope)
             return found
         case lg.AnyOf(parts):
             found = np.zeros(scope.rows, np.bool_)
             for part in parts:
+                scope.run.budget.check("a condition")
                 found |= holds(part, scope)
             return found
         case lg.IsNull(operand, negated):
             tested = value(operand, scope)
             missing = ~tested.is_valid() if isinstance(tested, Vec) else np.full(scope.rows, tested is None)
             return ~missing if negated else missing
-        case lg.Among(operand, choices):
-            return _among(value(operand, scope), choices, scope)
+        case lg.Among(operand, choices, negated):
+            tested = value(operand, scope)
+            return _not_among(tested, choices, scope) if negated else _among(tested, choices, scope)
         case lg.TextMatch():
             return scope.run.search.matches(condition, scope)
+        case lg.Not(part):
+            return _fails(part, scope)
+
+
+def _fails(condition: lg.Condition, scope: Scope) -> Mask:
+    """For which rows a condition is definitely false: nothing that it compares is missing, or the rest is false without it."""
+    match condition:
+        case lg.Compare(left, how, right):
+            one, other = value(left, scope), value(right, scope)
+            return _known(one, scope) & _known(other, scope) & ~compare(one, how, other, scope.rows)
+        case lg.AllOf(parts):
+            found = np.zeros(scope.rows, np.bool_)
+            for part in parts:
+                scope.run.budget.check("a condition")
+                found |= _fails(part, scope)
+            return found
+        case lg.AnyOf(parts):
+            found = np.ones(scope.rows, np.bool_)
+            for part in parts:
+                scope.run.budget.check("a condition")
+                found &= _fails(part, scope)
+            return found
+        case lg.IsNull():
+            return ~holds(condition, scope)
+        case lg.Among(operand, choices, negated):
+            tested = value(operand, scope)
+            return _among(tested, choices, scope) if negated else _not_among(tested, choices, scope)
+        case lg.TextMatch(_, text, query, edits):
+            asked = [text, query] if edits is None else [text, query, edits]
+            found = ~holds(condition, scope)
+            for side in asked:
+                found &= _known(value(side, scope), scope)
+            return found
+        case lg.Not(part):
+            return holds(part, scope)
+
+
+def _known(operand: Operand, scope: Scope) -> Mask:
+    """For which rows there is a value."""
+    return operand.is_valid() if isinstance(operand, Vec) else np.full(scope.rows, operand is not None)
+
+
+def _not_among(tested: Operand, choices: lg.Expression, scope: Scope) -> Mask:
+    """Whether a value is none of some: not known where there is no value, or nothing that it could be one of."""
+    return _known(value(choices, scope), scope) & _known(tested, scope) & ~_among(tested, choices, scope)
 
 
 def _among(tested: Operand, choices: lg.Expression, scope: Scope) -> Mask:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from omnigraph.catalog import logical as lg
+from omnigraph.catalog.render import condition_text, expression_text
 from omnigraph.engine.execution.trace import Trace
 from omnigraph.engine.planning import steps as st
-from omnigraph.engine.planning.render import expression_text
 from omnigraph.language.gq.tree import Direction
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
@@ -139,21 +140,32 @@ def _steps(
 def tail_texts(tail: st.Tail) -> list[str]:
     """What happens at the end, outermost first."""
     found = []
-    if tail.limit is not None or tail.offset:
+    if tail.counts is not None:
+        words = zip(("Offset", "Limit"), reversed(tail.counts), strict=True)
+        found.append(" ".join(f"{word} {text}" for word, text in words if text))
+    elif tail.limit is not None or tail.offset:
         found.append(" ".join([*([f"Offset {tail.offset}"] if tail.offset else []), *_limit(tail)]))
     if tail.order:
-        keys = (f"{expression_text(k.expression)}{' desc' if k.direction is Direction.DESC else ''}" for k in tail.order)
-        found.append(f"Order {', '.join(keys)}")
+        found.append(f"Order {', '.join(map(_sort_key, tail.order))}")
     if tail.fusion is not None:
         found.append(f"Merge rankings {expression_text(tail.fusion)}")
     elif tail.late:
         found.append(f"Rank by {expression_text(tail.arms[0].ranking)}")
     if tail.backwards:
         found.append("The worst first")
+    if tail.final:
+        found.append(f"Return {', '.join(map(expression_text, tail.final))}")
+    if tail.having is not None:
+        found.append(f"Having {condition_text(tail.having)}")
     returned = ", ".join(expression_text(p.expression) for p in tail.projections)
     verb = "Group" if tail.aggregates else "Return distinct" if tail.distinct else "Return"
     found.append(f"{verb} {returned}")
     return found
+
+
+def _sort_key(key: lg.SortKey) -> str:
+    nulls = "" if key.nulls is None else f" nulls {key.nulls.value}"
+    return f"{expression_text(key.expression)}{' desc' if key.direction is Direction.DESC else ''}{nulls}"
 
 
 def _limit(tail: st.Tail) -> list[str]:

@@ -11,7 +11,7 @@ A frame may carry a *weight* per row: how many equal rows it stands for. Queries
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -26,7 +26,7 @@ TYPE_LOW = (1 << TYPE_SHIFT) - 1
 ROW = "#row"
 """The column that says which outer row an inner row belongs to."""
 
-_COPIED_BYTES = 1 << 23
+_COPIED_BYTES = 1 << 21
 
 
 class Frame:
@@ -65,6 +65,15 @@ class Frame:
     def only(self, names: tuple[str, ...]) -> Frame:
         """The same rows with fewer columns."""
         return Frame(self.rows, {name: self.columns[name] for name in names if name in self.columns}, self.weight)
+
+
+def in_batches(frame: Frame, most: int) -> Iterator[Frame]:
+    """The same rows, so many at a time."""
+    if frame.rows <= most:
+        yield frame
+        return
+    for start in range(0, frame.rows, most):
+        yield frame.slice(start, start + most)
 
 
 def concat(frames: list[Frame], look: Callable[[], None] = lambda: None) -> Frame:

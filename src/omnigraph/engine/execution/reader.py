@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
-from omnigraph.embedding import Embedder
+from omnigraph.embedding.port import Embedder
 from omnigraph.engine.arrays.column import Vec
 from omnigraph.engine.execution.budget import LETTER, Budget
 from omnigraph.engine.execution.operators import run_steps
@@ -35,7 +35,9 @@ from omnigraph.model.ids import Clock
 from omnigraph.storage.graph_store import MAIN
 
 if TYPE_CHECKING:
+    from omnigraph.embedding.query_texts import QueryTexts
     from omnigraph.engine.execution.explain import Explanation
+    from omnigraph.engine.execution.stream import Stream
 
 
 @frozen
@@ -46,8 +48,13 @@ class Target:
     at: str | None = None
 
     @property
+    def state(self) -> str | None:
+        """The state of the past, if it is one; that of a branch at a time names both."""
+        return self.at if self.at is None or self.branch is None else f"{self.branch}@{self.at}"
+
+    @property
     def name(self) -> str:
-        return self.at or self.branch or MAIN
+        return self.state or self.branch or MAIN
 
 
 @frozen
@@ -69,11 +76,20 @@ class Reader:
         self._clock = clock
         self._embedder = embedder
         """Turns texts into vectors where a query asks for it."""
+        self._texts: QueryTexts | None = None
         self.prepared = PreparedQueries()
 
     def __reduce__(self) -> tuple[object, ...]:
         """In another process, a reader that has prepared nothing yet."""
         return Reader, (self._clock, self._embedder)
+
+    def texts(self) -> QueryTexts:
+        """Texts that queries look for, as vectors, and those of them that are kept."""
+        if self._texts is None:
+            from omnigraph.embedding.query_texts import QueryTexts
+
+            self._texts = QueryTexts(self._embedder)
+        return self._texts
 
     def prepare(self, view: View, source: QueryText, name: str | None) -> Prepared:
         """A query of a text, checked against the schema of a view."""
@@ -87,19 +103,21 @@ class Reader:
     def answer_prepared(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Result:
         """The answer to a read that somebody else prepared."""
         run = self.run(view, prepared, params)
-        return _result(prepared, view, Target(at=view.snapshot.commit), list(_parts(prepared.plan(view), run)))
+        return _result(prepared, view, Target(at=view.snapshot.commit), list(_parts(prepared.plan(view, run.parameters), run)))
 
-    def stream(self, view: View, read: Read) -> Iterator[pa.RecordBatch]:
+    def stream(self, view: View, read: Read) -> Stream:
         """The answer as Arrow batches, each as soon as it is there. What is wrong with the query is said at once."""
-        _, plan, run = self._ready(view, read)
-        names = [p.column for p in plan.tail.projections]
+        prepared, plan, run = self._ready(view, read)
+        names = prepared.columns
 
         def batches() -> Iterator[pa.RecordBatch]:
             for part in _parts(plan, run):
                 if part and len(part[0]):
                     yield pa.RecordBatch.from_arrays([vec.to_arrow() for vec in part], names=names)
 
-        return batches()
+        from omnigraph.engine.execution.stream import Stream  # most reads are answered whole
+
+        return Stream(prepared.query.name, prepared.columns, view.snapshot.commit, batches())
 
     def explain(self, view: View, read: Read, target: Target, *, analyze: bool) -> Explanation:
         """How a read is answered. With `analyze` it is run, and rows and times are shown."""
@@ -107,13 +125,15 @@ class Reader:
         from omnigraph.engine.planning.estimate import estimates
 
         prepared, plan = self._planned(view, read)
-        estimated = estimates(plan.steps, view)
         shown = f"{target.name} @ {view.snapshot.commit}"
+        estimated = estimates(plan.steps, view)
         if not analyze:
             return explained(prepared.query.name, shown, plan, estimated, None, None, None)
         trace = Trace()
         run = self.run(view, prepared, read.params, read.budget, read.traversal)
         run.trace = trace
+        plan = prepared.plan(view, run.parameters)
+        estimated = estimates(plan.steps, view)
         started = time.perf_counter()
         parts = list(_parts(plan, run))
         elapsed = (time.perf_counter() - started) * 1000
@@ -130,10 +150,11 @@ class Reader:
     ) -> Run:
         """A query about to run, with its parameters bound."""
         budget = Budget() if budget is None else budget
-        values: dict[str, Value] = bind(prepared.query.parameters, params, partial(budget.spend, "reading parameters"))
+        look = partial(budget.spend, "reading parameters") if budget.limited else None
+        values: dict[str, Value] = bind(prepared.query.parameters, params, look)
         for parameter in prepared.parameters:
             require(values, parameter)
-        return Run(view, values, self._clock, budget, traversal, embedder=self._embedder)
+        return Run(view, values, self._clock, budget, traversal, texts=self.texts)
 
     def _planned(self, view: View, read: Read) -> tuple[Prepared, Plan]:
         prepared = self.prepare(view, read.source, read.name)
@@ -145,10 +166,14 @@ class Reader:
         return prepared, prepared.plan(view)
 
     def _ready(self, view: View, read: Read) -> tuple[Prepared, Plan, Run]:
-        size = len(read.source if isinstance(read.source, str) else read.source.text) * LETTER
-        prepared, plan = read.budget.aside(lambda: self._planned(view, read), size, "reading the query")
-        read.budget.check("planning")
-        return prepared, plan, self.run(view, prepared, read.params, read.budget, read.traversal)
+        if not read.budget.limited:
+            prepared, plan = self._planned(view, read)
+        else:
+            size = len(read.source if isinstance(read.source, str) else read.source.text) * LETTER
+            prepared, plan = read.budget.aside(lambda: self._planned(view, read), size, "reading the query")
+            read.budget.check("planning")
+        run = self.run(view, prepared, read.params, read.budget, read.traversal)
+        return prepared, prepared.plan(view, run.parameters) if plan.tail.counts else plan, run
 
 
 def _parts(plan: Plan, run: Run) -> Iterator[list[Vec]]:
@@ -164,5 +189,5 @@ def _result(prepared: Prepared, view: View, target: Target, parts: list[list[Vec
         query_name=prepared.query.name,
         graph_commit_id=view.snapshot.commit,
         branch=None if target.at is not None else target.branch or MAIN,
-        snapshot=target.at,
+        snapshot=target.state,
     )

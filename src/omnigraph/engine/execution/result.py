@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from omnigraph.engine.calls.guard import guarded
 from omnigraph.errors import NoSuchRow
 from omnigraph.model.phrases import counted, one_line
 from omnigraph.model.text_tables import html_table, text_table
-from omnigraph.model.times import datetime_text, ms_of
+from omnigraph.model.times import datetime_text, duration_text, ms_of
 
 if TYPE_CHECKING:
     import pandas
@@ -84,7 +84,10 @@ class Result:
         found: list[dict[str, Any]] = []
         names = self.columns
         for part in self._parts:
-            match names, [_python(vec) for vec in part]:  # spelt out for few columns: it is the larger part of a small query
+            match (
+                names,
+                [python_values(vec) for vec in part],
+            ):  # spelt out for few columns: it is the larger part of a small query
                 case [a], [first]:
                     found += [{a: x} for x in first]
                 case [a, b], [first, second]:
@@ -151,7 +154,7 @@ class Result:
 
     def json_rows(self) -> list[dict[str, Any]]:
         """Every row as a dict of values as JSON has them, in the order of the columns."""
-        odd = [name for name, type_ in zip(self.columns, self._types, strict=True) if type_ not in _IN_JSON]
+        odd = [name for name, type_ in zip(self.columns, self._types, strict=True) if type_.id not in _IN_JSON]
         rows = self.rows
         if not odd:
             return rows
@@ -217,17 +220,20 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _python(vec: Vec) -> list[Any]:
-    if vec.plain is not None and vec.type in _AS_THEY_ARE:
-        return vec.plain.tolist() if vec.valid is None else vec.to_pylist()
+def python_values(vec: Vec) -> list[Any]:
+    """A column of an answer as plain Python values."""
     if isinstance(vec, FewTexts):
         return vec.to_pylist()
+    if vec.plain is not None and vec.type.id in _AS_THEY_ARE:
+        return vec.plain.tolist() if vec.valid is None else vec.to_pylist()
     return plain_array(vec.to_arrow())
 
 
-_AS_THEY_ARE: Final = frozenset({pa.int64(), pa.int32(), pa.float64(), pa.bool_(), pa.uint64(), pa.uint32()})
+_AS_THEY_ARE: Final = frozenset(t.id for t in (pa.int64(), pa.int32(), pa.float64(), pa.bool_(), pa.uint64(), pa.uint32()))
 
-_IN_JSON: Final = frozenset({pa.int64(), pa.int32(), pa.uint64(), pa.uint32(), pa.bool_(), pa.string(), pa.large_string()})
+_IN_JSON: Final = frozenset(
+    t.id for t in (pa.int64(), pa.int32(), pa.uint64(), pa.uint32(), pa.bool_(), pa.string(), pa.large_string())
+)
 """Types whose values are the same in JSON."""
 
 
@@ -238,6 +244,8 @@ def wire(value: object) -> object:
             return datetime_text(ms_of(value, lossy=True))
         case date():
             return value.isoformat()
+        case timedelta():
+            return duration_text(value // timedelta(milliseconds=1))
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case list():

@@ -15,6 +15,8 @@ from omnigraph.engine.snapshot.view import View
 from omnigraph.model.ids import Clock
 
 if TYPE_CHECKING:
+    from omnigraph.embedding.query_texts import QueryTexts
+    from omnigraph.engine.execution.found_paths import Paths
     from omnigraph.engine.execution.trace import Trace
     from omnigraph.engine.planning.steps import Step
 
@@ -33,6 +35,11 @@ class Traversal(Enum):
     BTREE = "btree"
 
 
+def traversal_of(name: str | None) -> Traversal:
+    """The way that was asked for, or whichever is the better one."""
+    return Traversal.AUTO if name is None else Traversal(name)
+
+
 @dataclass
 class Run:
     """What operators are handed."""
@@ -43,26 +50,46 @@ class Run:
     budget: Budget = field(default_factory=Budget)
     traversal: Traversal = Traversal.AUTO
     trace: Trace | None = None
-    embedder: object | None = None
-    sets: dict[tuple[int, bool], set[Any]] = field(default_factory=dict)
-    """Values that `in` looks for, by the expression that lists them."""
-
-    read: set[tuple[str, ...]] = field(default_factory=set)
-    """Edges that this query has in memory."""
+    texts: Callable[[], QueryTexts] | None = None
+    """Texts that are looked for, as vectors; None: by the provider of the environment."""
     steps: tuple[Step, ...] = ()
     """What this query does."""
     share: float = 1.0
     """Which share of the nodes that it starts from was handed out by now."""
-    found: dict[str, float] = field(default_factory=dict)
-    """How many edges of a type lookups of this query found per node, at most."""
-    noted: set[tuple[str, bool]] = field(default_factory=set)
-    """Which choices between the ways to edges are noted down already: edge type, and whether it was lookups."""
-    forms: dict[tuple[str, str], Any] = field(default_factory=dict)
-    """All edges of a type in some form, by its name: adjacency, edge lists, both ends."""
+
+    @cached_property
+    def sets(self) -> dict[tuple[int, bool], set[Any]]:
+        """Values that `in` looks for, by the expression that lists them."""
+        return {}
+
+    @cached_property
+    def read(self) -> set[tuple[str, ...]]:
+        """Edges that this query has in memory."""
+        return set()
+
+    @cached_property
+    def found(self) -> dict[str, float]:
+        """How many edges of a type lookups of this query found per node, at most."""
+        return {}
+
+    @cached_property
+    def noted(self) -> set[tuple[str, bool]]:
+        """Which choices between the ways to edges are noted down already: edge type, and whether it was lookups."""
+        return set()
+
+    @cached_property
+    def forms(self) -> dict[tuple[str, str], Any]:
+        """All edges of a type in some form, by its name: adjacency, edge lists, both ends."""
+        return {}
+
+    @cached_property
+    def paths(self) -> dict[str, Paths]:
+        """Shortest paths that were found, by the variable that stands for them."""
+        return {}
 
     def reading(self, edge: str, form: str, work: Callable[[], T]) -> T:
         """Edges in some form. Reading all of them for the first time may take long: nobody waits for it when time is up."""
-        if not self.budget.limited or (edge, form) in self.read:
+        if not self.budget.limited or (edge, form) in self.read or self.view.edges(edge).has(form):
             return work()
         found = self.budget.aside(work, self.view.edges(edge).count * _READ, f"reading the edges of {edge}")
         self.read.add((edge, form))

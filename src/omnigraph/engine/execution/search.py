@@ -15,20 +15,20 @@ node that neither ranking has.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
-from omnigraph.embedding import configured, embedded
 from omnigraph.engine.arrays.column import Array, Mask, Vec
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.arrays.quantized import matrix
 from omnigraph.engine.cost import ledger
-from omnigraph.engine.execution.budget import Budget
+from omnigraph.engine.execution.budget import LONG_ROWS, Budget
 from omnigraph.engine.execution.compare import Operand
 from omnigraph.engine.execution.evaluate import Scope, constant, value
 from omnigraph.engine.execution.frame import TYPE_LOW, TYPE_SHIFT, Frame
@@ -53,8 +53,15 @@ DEFAULT_EDITS: Final = 2
 DEFAULT_K: Final = 60
 """The constant of reciprocal rank fusion where the query gives none."""
 
-_VECTORS = 1_024
-"""Vectors to compare with that are read between two looks at the clock."""
+_VECTORS = 512
+_VECTOR_NUMBERS = 1 << 17
+"""Vectors to compare with that are read between two looks at the clock, and how many numbers they have at most."""
+
+_TEXTS = 1 << 13
+"""Texts that are read and told apart between two looks."""
+
+_RANKED_ROWS: Final = 4
+"""Rows that are worked on in the time it takes to rank a node."""
 
 _TEXT_ROWS: Final = 10
 """Rows that are worked on in the time it takes to have the terms of a text."""
@@ -74,7 +81,7 @@ class Search:
         self._matching: dict[tuple[object, ...], Mask] = {}
         self._bm25: dict[tuple[object, ...], tuple[Numbers, Array]] = {}
         self._remembered = 0
-        self._vectors: dict[tuple[str, str, int], Array] = {}
+        self._vectors: dict[tuple[str, str, str], Array] = {}
         self._fused: dict[lg.Fusion, tuple[Numbers, Array]] = {}
 
     # ── text tests ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,7 +93,7 @@ class Search:
         if fuzzy:
             edits = DEFAULT_EDITS if test.edits is None else value(test.edits, scope)
         found = np.zeros(scope.rows, np.bool_)
-        for (query, allowed), rows in _distinct([value(test.query, scope), edits], scope.rows):
+        for (query, allowed), rows in _distinct([value(test.query, scope), edits], scope.rows, self._run.budget):
             self._run.budget.check("searching texts")
             if query is None or allowed is None:
                 continue
@@ -151,7 +158,7 @@ class Search:
         match expression:
             case lg.Bm25(lg.PropertyValue(), query):
                 found = np.full(scope.rows, np.nan)
-                for (text,), rows in _distinct([value(query, scope)], scope.rows):
+                for (text,), rows in _distinct([value(query, scope)], scope.rows, self._run.budget):
                     self._run.budget.check("scoring texts")
                     if text is not None:
                         found[rows] = self._relevance(expression.field, str(text), scope, rows)
@@ -234,28 +241,42 @@ class Search:
             return None if given is None else self._query_vector(type_, field, given)
         width = field.type.dimension or 0
         found = np.full((rows, width), np.nan)
-        for start in range(0, rows, _VECTORS):
+        at_once = max(1, min(_VECTORS, _VECTOR_NUMBERS // max(1, width)))
+        for start in range(0, rows, at_once):
             self._run.budget.check("reading the vectors to compare with")
-            for place, item in enumerate(given.slice(start, min(start + _VECTORS, rows)).to_pylist(), start):
+            items = given.slice(start, min(start + at_once, rows)).to_pylist()
+            self._embed(type_, field, [item for item in items if isinstance(item, str)])
+            for place, item in enumerate(items, start):
                 if item is not None:
                     found[place] = self._query_vector(type_, field, item if isinstance(item, str) else tuple(item))
         return found
 
     def _query_vector(self, type_: str, field: lg.PropertyValue, given: object) -> Array:
-        width = field.type.dimension or 0
         if not isinstance(given, str):
             assert isinstance(given, tuple)
             return np.array(given, np.float64).astype(np.float32).astype(np.float64)
-        recorded = self._run.view.nodes(type_).type.properties[field.property].embed
-        model = None if recorded is None else recorded.model
-        key = (given, model or "", width)
-        found = self._vectors.get(key)
-        if found is None:
-            embedder = self._run.embedder if self._run.embedder is not None else configured(os.environ)
-            name = f"{type_}.{field.property}"
-            vector = embedded(embedder, [given], width, field=name, expected=model)[0]
-            found = self._vectors[key] = np.array(vector, np.float64).astype(np.float32).astype(np.float64)
-        return found
+        self._embed(type_, field, [given])
+        return self._vectors[given, type_, field.property]
+
+    def _embed(self, type_: str, field: lg.PropertyValue, texts: list[str]) -> None:
+        """Have the vectors of texts to compare with. A provider may take long: the clock is looked at meanwhile."""
+        missing = [text for text in dict.fromkeys(texts) if (text, type_, field.property) not in self._vectors]
+        if not missing:
+            return
+        from omnigraph.embedding.query_texts import QueryTexts  # most queries look for no text
+        from omnigraph.engine.search.spaces import spaces_of
+
+        run, width = self._run, field.type.dimension or 0
+        type_of_nodes = run.view.nodes(type_).type
+        spaces = spaces_of(run.view.workspace, type_of_nodes, type_of_nodes.properties[field.property])
+        known = QueryTexts(None) if run.texts is None else run.texts()
+        vectors = run.budget.aside(
+            partial(known.vectors, missing, width, field=f"{type_}.{field.property}", spaces=spaces),
+            LONG_ROWS,
+            "embedding a text",
+        )
+        for text, vector in zip(missing, vectors, strict=True):
+            self._vectors[text, type_, field.property] = vector.astype(np.float64)
 
     # ── rankings ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -275,7 +296,11 @@ class Search:
     def ranked(self, step: st.Scan, candidates: Candidates) -> Iterator[tuple[Numbers, dict[str, Array]]]:
         """The nodes of a scan that rankings keep, in the order of the first, and their places in each."""
         known = {type_: candidates(type_) for type_ in step.types}
-        arms = [self._arm(ranked, step, known) for ranked in step.rankings]
+        rows = sum(self._run.view.nodes(type_).count if some is None else len(some) for type_, some in known.items())
+        arms = [
+            self._run.budget.aside(partial(self._arm, ranked, step, known), rows * _RANKED_ROWS, "ranking")
+            for ranked in step.rankings
+        ]
         numbers = arms[0]
         for arm in arms[1:]:
             numbers = np.concatenate([numbers, arm[positions_in(arm, numbers) < 0]])
@@ -420,15 +445,23 @@ def _nullable(found: Array) -> Vec:
     return Vec(pa.float64(), np.where(missing, 0.0, found), ~missing)
 
 
-def _distinct(operands: Sequence[Operand], rows: int) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _distinct(operands: Sequence[Operand], rows: int, budget: Budget) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Each combination of values, with the rows that have it: one for all rows unless an operand differs by row."""
     if not any(isinstance(operand, Vec) for operand in operands):
         yield tuple(operands), slice(None)
         return
-    columns = [operand.to_pylist() if isinstance(operand, Vec) else [operand] * rows for operand in operands]
     groups: dict[tuple[Any, ...], list[int]] = {}
-    for row, values in enumerate(zip(*columns, strict=True)):
-        groups.setdefault(values, []).append(row)
+    for start in range(0, rows, _TEXTS):
+        budget.check("searching texts")
+        some = slice(start, min(start + _TEXTS, rows))
+        columns = [
+            operand.slice(some.start, some.stop).to_pylist()
+            if isinstance(operand, Vec)
+            else repeat(operand, some.stop - some.start)
+            for operand in operands
+        ]
+        for row, values in enumerate(zip(*columns, strict=True), start):
+            groups.setdefault(values, []).append(row)
     for values, members in groups.items():
         yield values, np.array(members)
 

@@ -15,23 +15,26 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog import logical as lg
+from omnigraph.catalog.render import expression_text
 from omnigraph.engine.arrays.column import Array, Vec
 from omnigraph.engine.arrays.column import concat as concat_vecs
 from omnigraph.engine.arrays.grouping import codes_of, combined, groups_of
 from omnigraph.engine.arrays.numbering import Numbers
-from omnigraph.engine.arrays.ordering import order, order_by, sort_key
-from omnigraph.engine.execution.evaluate import Scope, vector
+from omnigraph.engine.arrays.ordering import By, as_declared, order, order_by, sort_key
+from omnigraph.engine.execution.budget import BATCH_ROWS
+from omnigraph.engine.execution.evaluate import Finished, Scope, holds, vector
 from omnigraph.engine.execution.frame import Frame, concat
-from omnigraph.engine.execution.operators import counts
 from omnigraph.engine.execution.operators.aggregate import aggregate
 from omnigraph.engine.execution.run import Run
 from omnigraph.engine.planning import steps as st
-from omnigraph.engine.planning.bindings import Binding, EdgeBinding
+from omnigraph.engine.planning.bindings import Binding, EdgeBinding, NodeBinding
 from omnigraph.engine.planning.build import NAMELESS
 from omnigraph.engine.planning.lowering import HELPER
-from omnigraph.engine.planning.render import expression_text
 from omnigraph.errors import QueryError
 from omnigraph.language.gq.tree import Direction
+
+_ENDLESS = 1 << 44
+"""No more rows than this are ever returned of one: it would take years."""
 
 _TOGETHER = 1 << 19
 """Distinct rows of several frames that are merged at once."""
@@ -44,11 +47,12 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
         if tail.arms:
             frames = iter([_ranked(plan, _whole(frames, run, plan), run)])
         columns = aggregate(tail, frames, run, plan.bindings)
-        yield _ordered_columns(tail, _once(columns, run) if tail.distinct else columns, run)
+        yield _of_groups(tail, columns, run)
     elif tail.distinct:
         if tail.arms:
             frames = iter([_ranked(plan, _whole(frames, run, plan), run)])
-        yield _ordered_columns(tail, _distinct(plan, frames, run), run)
+        columns = _distinct(plan, frames, run)
+        yield _ordered_columns(tail, columns, _key_columns(tail, columns), run)
     elif tail.order or tail.arms:
         whole = _whole(frames, run, plan)
         if tail.arms:
@@ -66,7 +70,9 @@ def finish(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list[Ve
 def collected(plan: st.Plan, frames: Iterator[Frame], run: Run) -> list[list[Vec]]:
     """The whole result: what stays of it is within the memory of the query."""
     if not run.budget.limited:
-        return list(finish(plan, frames, run))
+        tail = plan.tail
+        streamed = not (tail.aggregates or tail.distinct or tail.order or tail.arms)
+        return list(_streamed(plan, frames, run) if streamed else finish(plan, frames, run))
     parts: list[list[Vec]] = []
     for part in finish(plan, frames, run):
         run.budget.check("collecting the result")
@@ -151,10 +157,7 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
     skip, left = tail.offset, tail.limit
     if left == 0:
         return
-    for frame in frames:
-        if frame.weight is not None:
-            run.budget.hold(counts.total(frame.weight) * 8 * (len(frame.columns) + 1), "returning rows")
-            frame = Frame(frame.rows, frame.columns).take(np.repeat(np.arange(frame.rows), frame.weight))
+    for frame in _unfolded(frames, run):
         if skip:
             skipped = min(skip, frame.rows)
             skip -= skipped
@@ -171,12 +174,32 @@ def _streamed(plan: st.Plan, frames: Iterator[Frame], run: Run) -> Iterator[list
                 return
 
 
+def _unfolded(frames: Iterator[Frame], run: Run) -> Iterator[Frame]:
+    """Each row as often as its weight says; some at a time if the query has limits: there may be any number."""
+    for frame in frames:
+        if frame.weight is None:
+            yield frame
+            continue
+        rows = Frame(frame.rows, frame.columns)
+        if not run.budget.limited:
+            yield rows.take(np.repeat(np.arange(frame.rows), frame.weight))
+            continue
+        most = run.budget.rows(len(frame.columns) + 1, BATCH_ROWS)
+        for start in range(0, frame.rows, most):
+            weight = np.minimum(frame.weight[start : start + most], _ENDLESS)
+            ends = np.cumsum(weight)
+            for first in range(0, int(ends[-1]), most):
+                run.budget.check("returning rows")
+                places = np.arange(first, min(first + most, int(ends[-1])))
+                yield rows.take(start + np.searchsorted(ends, places, side="right"))
+
+
 def _projected(tail: st.Tail, frame: Frame, run: Run, bindings: dict[str, Binding]) -> list[Vec]:
     scope = Scope(run, frame, bindings)
-    wanted = [p.expression for p in tail.projections]
+    wanted = tail.expressions
     if tail.names_columns:
         by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
-        wanted = [_meant(expression, by_alias) for expression in wanted]
+        wanted = tuple(_meant(expression, by_alias) for expression in wanted)
     if not run.budget.limited:
         return [vector(expression, scope) for expression in wanted]
     found = []
@@ -212,14 +235,14 @@ def _sorted(plan: st.Plan, frame: Frame, run: Run) -> Numbers:
     return found[tail.offset :]
 
 
-def _key(key: lg.SortKey, by_alias: dict[str, lg.Expression], scope: Scope) -> tuple[Vec, bool]:
+def _key(key: lg.SortKey, by_alias: dict[str, lg.Expression], scope: Scope) -> By:
     """A column to order by, and whether it descends. Rows that a ranking leaves out come after those it has, either way."""
     expression = _meant(key.expression, by_alias)
     values = _column(expression, scope)
     if isinstance(expression, lg.Ranking) and key.direction is Direction.ASC:
         assert values.plain is not None
-        return Vec(values.type, -values.plain, values.valid), True
-    return values, key.direction is Direction.DESC
+        return By(Vec(values.type, -values.plain, values.valid), descending=True)
+    return By(as_declared(values, lg.declared_values(expression)), key.direction is Direction.DESC, key.nulls_first)
 
 
 def _column(expression: lg.Expression, scope: Scope) -> Vec:
@@ -240,17 +263,48 @@ def _column(expression: lg.Expression, scope: Scope) -> Vec:
 def tie_breakers(frame: Frame, run: Run, bindings: dict[str, Binding]) -> Sequence[Array]:
     """Ids of every entity of a row, by the name of its variable: what makes an order total."""
     scope = Scope(run, frame, bindings)
-    names = sorted(name for name in frame.columns if name in bindings and not name.startswith((NAMELESS, HELPER)))
+    entities = [name for name in frame.columns if isinstance(bindings.get(name), NodeBinding | EdgeBinding)]
+    names = sorted(name for name in entities if not name.startswith((NAMELESS, HELPER)))
     return [sort_key(scope.ids(name), descending=False) for name in names]
 
 
-def _ordered_columns(tail: st.Tail, columns: list[Vec], run: Run) -> list[Vec]:
+def _of_groups(tail: st.Tail, columns: list[Vec], run: Run) -> list[Vec]:
+    """What is returned of groups, in order: those that are kept, and what is computed of them."""
+    if not tail.final:
+        columns = _once(columns, run) if tail.distinct else columns
+        return _ordered_columns(tail, columns, _key_columns(tail, columns), run)
+    scope = Finished(run, columns)
+    if tail.having is not None:
+        kept = run.budget.aside(partial(holds, tail.having, scope), scope.rows, "keeping groups")
+        scope = Finished(run, [run.budget.aside(partial(c.keep, kept), scope.rows, "keeping groups") for c in columns])
+    wanted = [*tail.final, *(() if tail.arms else (key.expression for key in tail.order))]
+    found = [run.budget.aside(partial(vector, one, scope), scope.rows, "computing values") for one in wanted]
+    shown, keys = found[: len(tail.final)], found[len(tail.final) :]
+    keys = [_as_ordered(column, key.expression) for column, key in zip(keys, tail.order, strict=False)]
+    if tail.distinct:
+        once = _once([*shown, *keys], run)  # keys say nothing that the columns do not
+        shown, keys = once[: len(shown)], once[len(shown) :]
+    return _ordered_columns(tail, shown, keys, run)
+
+
+def _key_columns(tail: st.Tail, columns: list[Vec]) -> list[Vec]:
+    if tail.arms:
+        return []
+    places = [_result_column(tail, key.expression) for key in tail.order]
+    return [_as_ordered(columns[place], tail.projections[place].expression) for place in places]
+
+
+def _as_ordered(column: Vec, expression: lg.Expression) -> Vec:
+    return as_declared(column, lg.declared_values(expression))
+
+
+def _ordered_columns(tail: st.Tail, columns: list[Vec], by: list[Vec], run: Run) -> list[Vec]:
     """Finished rows in order, within the limits."""
     rows = len(columns[0]) if columns else 0
     stop = None if tail.limit is None else tail.offset + tail.limit
-    if not tail.order or tail.arms:
+    if not by:
         return [c.slice(min(tail.offset, rows), rows if stop is None else min(stop, rows)) for c in columns]
-    keys = [(columns[_result_column(tail, k.expression)], k.direction is Direction.DESC) for k in tail.order]
+    keys = [By(column, k.direction is Direction.DESC, k.nulls_first) for column, k in zip(by, tail.order, strict=True)]
     run.budget.hold(rows * 8 * (len(columns) + 2 * len(keys) + 2), "ordering")
     found = run.budget.aside(lambda: order_by(keys, lambda chosen: [chosen], stop), rows, "ordering")[tail.offset :]
     return run.budget.aside(lambda: [c.take(found, complete=True) for c in columns], rows * len(columns), "ordering")
@@ -288,7 +342,8 @@ def _ranked(plan: st.Plan, frame: Frame, run: Run) -> Frame:
     if tail.fusion is not None:
         whole = frame
         return run.budget.aside(lambda: _fused(plan, whole, run), frame.rows, "merging rankings")
-    frame = frame.keep(frame.columns[tail.arms[0].column] >= 0)
+    every = frame
+    frame = run.budget.aside(lambda: every.keep(every.columns[tail.arms[0].column] >= 0), every.rows, "ranking")
     if not frame.rows:
         return frame
     places = frame.columns[tail.arms[0].column]
@@ -306,10 +361,11 @@ def _fetches(tail: st.Tail) -> bool:
 def _by_place(plan: st.Plan, frame: Frame, places: Array, run: Run) -> Frame:
     """Rows by the places of their nodes."""
     key = ~places if plan.tail.backwards else places
-    rows = run.budget.aside(
-        lambda: order([key], lambda some: _in_group(plan, frame.take(some), run), None), frame.rows, "ordering by a ranking"
+    return run.budget.aside(
+        lambda: frame.take(order([key], lambda some: _in_group(plan, frame.take(some), run), None)),
+        frame.rows,
+        "ordering by a ranking",
     )
-    return frame.take(rows)
 
 
 def _by_score(plan: st.Plan, frame: Frame, scores: Vec, places: Array, run: Run) -> Frame:
@@ -317,14 +373,15 @@ def _by_score(plan: st.Plan, frame: Frame, scores: Vec, places: Array, run: Run)
     tail = plan.tail
     scope = Scope(run, frame, plan.bindings)
     by_alias = {p.alias: p.expression for p in tail.projections if p.alias is not None}
-    first = (scores, isinstance(tail.fusion or tail.arms[0].ranking, lg.Nearest) == tail.backwards)
-    last = (Vec(pa.int64(), places), tail.backwards)
+    first = By(scores, isinstance(tail.fusion or tail.arms[0].ranking, lg.Nearest) == tail.backwards)
+    last = By(Vec(pa.int64(), places), tail.backwards)
     keys = [first, *(_key(key, by_alias, scope) for key in tail.order), last]
     run.budget.hold(frame.rows * 8 * (2 * len(keys) + 3), "ordering by a ranking")
-    rows = run.budget.aside(
-        lambda: order_by(keys, lambda some: _in_group(plan, frame.take(some), run), None), frame.rows, "ordering by a ranking"
+    return run.budget.aside(
+        lambda: frame.take(order_by(keys, lambda some: _in_group(plan, frame.take(some), run), None)),
+        frame.rows,
+        "ordering by a ranking",
     )
-    return frame.take(rows)
 
 
 def _in_group(plan: st.Plan, frame: Frame, run: Run) -> Sequence[Array]:

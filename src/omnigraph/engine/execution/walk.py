@@ -55,7 +55,7 @@ def walk(sources: Numbers, minimum: int, maximum: int, step: Step, *, turned: bo
                 if hop >= minimum and (hop == 1 or not turned):
                     emitted.append(reached[loops])
             once = each_once(reached[~loops])
-            found_now.append(once[~_among(once, visited)])
+            found_now.append(once[~among(once, visited)])
         fresh = found_now[0] if len(found_now) == 1 else each_once(np.concatenate(found_now))
         if hop >= minimum:
             emitted.append(fresh)
@@ -70,7 +70,7 @@ def walk(sources: Numbers, minimum: int, maximum: int, step: Step, *, turned: bo
     return found >> _SHIFT, found & _LOW
 
 
-def _among(values: Numbers, known: Numbers) -> Mask:
+def among(values: Numbers, known: Numbers) -> Mask:
     """Which values are among some sorted ones."""
     if not len(known):
         return np.zeros(len(values), np.bool_)

@@ -29,7 +29,6 @@ from omnigraph.model.frozen import frozen
 from omnigraph.model.outputs import output_file
 from omnigraph.model.phrases import counted, one_line, short_id, size
 from omnigraph.storage.tables.rows import images, row_bytes, take
-from omnigraph.storage.tables.table import Table
 
 CHUNK = 8_192
 """Entities that are read and written at a time…"""
@@ -99,12 +98,13 @@ def exported_types(catalog: Catalog, names: Iterable[str] | None = None) -> list
 def chunks(view: View, types: Iterable[EntityType]) -> Iterator[tuple[int, bytes]]:
     """Lines of some types, a chunk at a time, with the number of entities in it."""
     for type_ in types:
-        table = view.stored(type_).table
-        for rows in _in_order(type_, table):
+        for rows in entities_in_order(view, type_):
             yield rows.num_rows, lines(type_, rows)
 
 
-def _in_order(type_: EntityType, table: Table) -> Iterator[pa.Table]:
+def entities_in_order(view: View, type_: EntityType) -> Iterator[pa.Table]:
+    """Entities of a type by id, some thousands at a time, whole."""
+    table = view.stored(type_).table
     columns = ["id", *(() if type_.is_node else ("src", "dst")), *type_.properties]
     ids = whole(table.read(["id"])["id"])
     order = pc.sort_indices(ids).to_numpy().astype(np.int64)

@@ -21,11 +21,10 @@ import pyarrow.parquet as pq
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
-from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
-from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.json_lines import lines
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.export.lines import exported_types
+from omnigraph.engine.export.tables import parquet_rows
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.model.frozen import frozen
@@ -162,9 +161,6 @@ def _at_once(sizes: Numbers) -> int:
 
 def _parquet(part: ExportPart, rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    schema = pa.schema([f.remove_metadata() for f in columns_of(part.type)])
-    for name in blob_properties(part.type):
-        cells = held_bytes(part.type, name, whole(rows[name]), "Parquet holds bytes. Export to jsonl, which spells the URI.")
-        rows = rows.set_column(rows.schema.get_field_index(name), schema.field(name), cells)
-    pq.write_table(rows.cast(schema), sink, compression="zstd")
+    given = parquet_rows(part.type, rows, "Parquet holds bytes. Export to jsonl, which spells the URI.")
+    pq.write_table(given, sink, compression="zstd")
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

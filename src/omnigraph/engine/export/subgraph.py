@@ -17,49 +17,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.execution.result import Result
-from omnigraph.engine.snapshot.committed import rows_where
+from omnigraph.engine.export.entities import Edge, Node, edges_at, nodes_by_id
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import UsageError
 from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
+if TYPE_CHECKING:
+    import networkx
+
 SUBGRAPH_EDGES: Final = 5_000
 """Edges of one traversal that are followed; the rest is left out, and that is reported."""
-
-
-@frozen
-class Node:
-    """A node with its properties, as far as they can be shown: no Blobs."""
-
-    type: str
-    id: str
-    properties: dict[str, Any] = field(compare=False)
-
-    def __repr__(self) -> str:
-        return one_line(f"Node {self.type} {self.id}")
-
-
-@frozen
-class Edge:
-    """An edge with its properties."""
-
-    type: str
-    id: str
-    source: tuple[str, str]
-    """Type and id of the node it comes from."""
-    target: tuple[str, str]
-    properties: dict[str, Any] = field(compare=False)
-
-    def __repr__(self) -> str:
-        return one_line(f"Edge {self.type} {self.source[1]} -> {self.target[1]}")
 
 
 @frozen(slots=False)
@@ -78,6 +52,12 @@ class Subgraph:
         return one_line(
             f"Subgraph of {self.query_name}: {counted(len(self.nodes), 'node')}, {counted(len(self.edges), 'edge')}{more}"
         )
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """The same for networkx (`pip install 'omnigraph[networkx]'`): nodes are `(type, id)`, properties are attributes."""
+        from omnigraph.engine.export.network import network_of
+
+        return network_of(self.nodes, self.edges)
 
 
 @frozen(slots=False)
@@ -113,7 +93,7 @@ class Matched:
         )
         if not projections:
             raise UsageError(f"`{query.name}` binds no node", hint="Only patterns with nodes can be drawn.")
-        most = limit if query.limit is None or query.aggregates else min(limit, query.limit)
+        most = min(limit, query.limit) if isinstance(query.limit, int) and not query.aggregates else limit
         asked = replace(
             query,
             pattern=pattern,
@@ -122,6 +102,7 @@ class Matched:
             order=() if query.aggregates else tuple(_ordered(query)),
             offset=None if query.aggregates else query.offset,
             limit=most,
+            having=None,
         )
         return cls(query.name, asked, hops, types)
 
@@ -133,7 +114,7 @@ class Matched:
         for variable, types in self.types.items():
             nodes |= nodes_by_id(view, types, {i for i in ids[variable] if i is not None})
         edges: dict[tuple[str, str], Edge] = {}
-        whole = len(answer) < (self.query.limit or 0)
+        whole = len(answer) < (self.query.limit if isinstance(self.query.limit, int) else 0)
         for hop in self.hops:
             type_ = view.catalog.edges[hop.edge]
             pairs = {(a, b) for a, b in zip(ids[hop.source], ids[hop.target], strict=True) if a is not None and b is not None}
@@ -181,24 +162,6 @@ def _ordered(query: lg.ReadQuery) -> Iterator[lg.SortKey]:
             yield replace(key, expression=expression)
 
 
-def nodes_by_id(view: View, types: Iterable[str], ids: set[str]) -> dict[tuple[str, str], Node]:
-    """Nodes by type and id. A variable that ranges over several types is looked for in each."""
-    found: dict[tuple[str, str], Node] = {}
-    for name in types:
-        type_ = view.catalog.nodes[name]
-        for row in _rows(view, type_, "id", ids):
-            id_ = str(row.pop("id"))
-            found[(name, id_)] = Node(name, id_, row)
-    return found
-
-
-def _rows(view: View, type_: EntityType, column: str, ids: set[str]) -> Iterator[dict[str, Any]]:
-    ends = ("src", "dst") if type_.is_edge else ()
-    columns = ["id", *ends, *(name for name, prop in type_.properties.items() if not prop.type.is_blob)]
-    if ids:
-        yield from rows_where(view, type_, column, pa.array(sorted(ids), pa.string()), columns).to_pylist()
-
-
 def _between(view: View, type_: EntityType, hop: lg.Hop, pairs: set[tuple[str, str]]) -> tuple[list[Edge], bool]:
     """The edges on a way from a source to a target, and whether these are all."""
     sources, targets = {a for a, _ in pairs}, {b for _, b in pairs}
@@ -239,8 +202,7 @@ def _steps(view: View, type_: EntityType, direction: lg.HopDirection, start: set
     for step in range(most):
         met: set[str] = set()
         for far, column in _ways(direction):
-            for row in _rows(view, type_, column, frontier):
-                edge = _edge(type_, row)
+            for edge in edges_at(view, type_, column, frontier):
                 if edge.id not in walked.edges:
                     walked.edges[edge.id], walked.reached[edge.id] = edge, step
                 met.add(getattr(edge, far)[1])
@@ -263,8 +225,3 @@ def _ways(direction: lg.HopDirection) -> tuple[tuple[str, str], ...]:
             return (back,)
         case lg.HopDirection.BOTH:
             return (out, back)
-
-
-def _edge(type_: EntityType, row: dict[str, Any]) -> Edge:
-    source, target = (type_.source, str(row.pop("src"))), (type_.target, str(row.pop("dst")))
-    return Edge(type_.name, str(row.pop("id")), source, target, row)

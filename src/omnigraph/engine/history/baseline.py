@@ -6,7 +6,7 @@ comes twice, whatever is committed while the baseline is read: the records are t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any
 
@@ -29,15 +29,14 @@ class Baseline:
     cursor: str
     """Give it to `changes` as `since`."""
     branch: str
-    _view: View = field(repr=False)
-    _filter: Filter = field(repr=False)
+    _chunks: Callable[[], Iterator[tuple[int, bytes]]] = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         return one_line(f"Baseline of {self.branch} at commit {short_id(self.commit)}")
 
     def chunks(self) -> Iterator[tuple[int, bytes]]:
         """Every entity as an export writes it, as lines of JSON, a chunk at a time, with the number of entities in it."""
-        return chunks(self._view, [t for t in exported_types(self._view.catalog) if self._filter.wants(t)])
+        return self._chunks()
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The same, decoded."""
@@ -53,3 +52,8 @@ class Baseline:
         """The records, and at last the one that says where to go on."""
         yield from self.records()
         yield self.last_record
+
+
+def chunks_of(view: View, chosen: Filter) -> Iterator[tuple[int, bytes]]:
+    """The entities of a view that a filter wants."""
+    return chunks(view, [t for t in exported_types(view.catalog) if chosen.wants(t)])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -80,6 +81,15 @@ class Change:
         """Source and target of an edge, after the change if there is an after."""
         image = self.after or self.before
         return None if image is None else image.endpoints
+
+    def to_record(self) -> dict[str, Any]:
+        """The change as a record that a load takes: `other.load(change for page in pages for change in page.changes)`."""
+        image, member = self.after or self.before, "edge" if self.kind == "edge" else "type"
+        record: dict[str, Any] = {"op": "delete" if self.op == "delete" else "upsert", member: self.type}
+        if image is not None and image.endpoints is not None:
+            record |= {"from": image.endpoints[0], "to": image.endpoints[1]}
+        properties = {} if self.after is None else self.after.to_dict()["properties"]
+        return {**record, "data": {"id": self.id, **properties}}
 
     def to_dict(self) -> dict[str, Any]:
         """The change as JSON-ready data."""
@@ -276,12 +286,21 @@ def shown(value: object) -> str:
             return f"<{counted(len(value), 'byte')}>"
         case datetime():
             return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+        case bool():
+            return "true" if value else "false"
         case float():
             return _number(value)
         case list() if len(value) > 4:
-            return f"[{', '.join(shown(v) for v in value[:3])}, … {len(value)}]"
+            return f"[{', '.join(_item(v) for v in value[:3])}, … {len(value)}]"
+        case list():
+            value = f"[{', '.join(_item(v) for v in value)}]"
     text = printable(str(value).replace("\n", "⏎"))
     return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _item(value: object) -> str:
+    """An element of a list: texts in quotes, as JSON has them."""
+    return "null" if value is None else json.dumps(value, ensure_ascii=False) if isinstance(value, str) else shown(value)
 
 
 def _number(value: float) -> str:

@@ -221,7 +221,7 @@ def with_values(type_: EntityType, row: RawRow, values: Values, conflict: Confli
     for name, value in values.items():
         column = _STORED_NAMES.get(name, name) if type_.is_edge else name
         prop = type_.properties.get(column)
-        if column in ("src", "dst") and prop is None and type_.is_edge:
+        if column in ("src", "dst") and column not in key and prop is None and type_.is_edge:
             if not isinstance(value, str):
                 raise ParameterError(f"`{name}` of {type_.name} is the id of a node, not {value!r}")
             changed[column] = value

@@ -178,12 +178,14 @@ class Deltas:
         type_ = shown or new or old
         if type_ is None or (before is None and after is None):
             return None
+        type_ = _holding(type_, old, new)
         if before is not None and after is not None and before.holds_what(after):
             return None
         state = after or before
         assert state is not None
         columns = tuple(
-            () if t is None else tuple((p.name, p.property_id) for p in t.properties.values()) for t in (type_, old, new)
+            () if t is None else tuple((p.name, p.property_id, p.type.form) for p in t.properties.values())
+            for t in (type_, old, new)
         )
         pins = tuple(state and (state.location, state.pin) for state in (before, after))
         key = (state.location, pins, "delta", type_.name, columns, dropped)
@@ -345,6 +347,18 @@ def _as_later(before: pa.Table, after: pa.Table, columns: Collection[str]) -> pa
         at = before.schema.get_field_index(name)
         before = before.set_column(at, before.schema.field(at), whole(after[name]).take(places))
     return before
+
+
+def _holding(type_: Type, *states: Type | None) -> Type:
+    """A type that holds the values of states in which some of its properties are wider."""
+    wider = {}
+    for state in (s for s in states if s is not None and s is not type_):
+        there = {prop.property_id: prop.type for prop in state.properties.values()}
+        for name, prop in type_.properties.items():
+            other = there.get(prop.property_id)
+            if other is not None and other.widens(prop.type):
+                wider[name] = replace(prop, type=other)
+    return type_ if not wider else replace(type_, properties={**type_.properties, **wider})
 
 
 def aligned(rows: pa.Table, of: Type, wanted: Type) -> pa.Table:

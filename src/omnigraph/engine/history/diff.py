@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from omnigraph.engine.history.changes import Change, ChangeList, ChangeStats, shown
+from omnigraph.engine.history.evolution import SchemaChange
 from omnigraph.model.frozen import frozen
 from omnigraph.model.printable import printable
 from omnigraph.model.text_tables import html_table
@@ -32,11 +33,20 @@ class End:
 class Diff:
     """What differs between two states of a graph."""
 
-    def __init__(self, before: End, after: End, changes: ChangeList, pins: dict[str, int]) -> None:
+    def __init__(
+        self, before: End, after: End, changes: ChangeList, pins: dict[str, int], schema: SchemaChange | None = None
+    ) -> None:
         self.before = before
         self.after = after
         self.changes = changes
+        self.schema = schema
+        """What differs between their schemas; None if they have one."""
         self._pins = pins
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The pinned version of each type in the second state, by its name."""
+        return dict(self._pins)
 
     @property
     def stats(self) -> ChangeStats:
@@ -68,17 +78,21 @@ class Diff:
             "to_graph_commit_id": self.after.commit,
             "from_graph_manifest_version": self.before.number,
             "to_graph_manifest_version": self.after.number,
+            **({} if self.schema is None else {"schema": self.schema.to_dict()}),
             "changes": changes,
             "stats": self.stats.to_dict(),
         }
 
     def _repr_html_(self) -> str:
-        above = f"{self.before.name} → {self.after.name}: {self.stats}"
+        schema = "" if self.schema is None else f"; {'; '.join(line.strip() for line in self.schema.lines)}"
+        above = f"{self.before.name} → {self.after.name}: {self.stats}{schema}"
         below = f"{len(self) - SHOWN_CHANGES:,} more" if len(self) > SHOWN_CHANGES else ""
         return html_table(("change", "type", "entity", "values"), _html_cells(self.changes), above=above, below=below)
 
     def __repr__(self) -> str:
-        return printable(f"{self.before.name} → {self.after.name}   {self.stats}\n{lines_of(self.changes)}".rstrip())
+        schema = [] if self.schema is None else self.schema.lines
+        head = f"{self.before.name} → {self.after.name}   {self.stats}"
+        return printable("\n".join([head, *schema, lines_of(self.changes)]).rstrip())
 
 
 def lines_of(changes: ChangeList, limit: int = SHOWN_CHANGES) -> str:

@@ -7,7 +7,8 @@ the block of its commit, instead of in a change per entity:
     a property added, which nobody has a value of yet     said once         filled by a backfill     an update of each entity
     a property dropped or renamed                         said once         a type renamed           said once
     a type added                                          said once         a type dropped           said, and a delete of each
-    an enum widened, other promises, descriptions         said once, with no types: no entity is another one
+    an enum or a type widened, other promises, notes      said once, with no types: no entity is another one
+    values of an enum renamed, or computed                said once         who has another value    an update of each entity
 
 So whoever keeps a copy applies what the block says of the schema, and then its changes, and has what the graph has. What cannot
 be expressed that way, values of a property that is the same one and has another type, is a boundary (`SchemaBoundary`).
@@ -22,6 +23,7 @@ from typing import Any
 from omnigraph.catalog.catalog import Catalog, Kind
 from omnigraph.engine.history.changes import Filter, Op, opaque_type_id
 from omnigraph.engine.history.deltas import Type, types_of
+from omnigraph.engine.snapshot.view import View
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
 
@@ -78,6 +80,19 @@ class SchemaChange:
                     found.append(change)
         return cls(tuple(sorted(found, key=lambda c: (c.kind != "node", c.id))))
 
+    @classmethod
+    def of(cls, old: View, new: View, chosen: Filter | None = None) -> SchemaChange | None:
+        """What is different about the schemas of two states; None if it is one schema."""
+        if old.snapshot.schema == new.snapshot.schema:
+            return None
+        return cls.between(old.catalog, new.catalog, chosen or Filter.of((), (), ()))
+
+    @property
+    def lines(self) -> list[str]:
+        """The change for people, a line per type."""
+        said = [f"  {type_!r}" for type_ in self.types]
+        return ["schema changed" + ("" if said else ", no type or property"), *said]
+
     def __repr__(self) -> str:
         if not self.types:
             return "Schema changed, no type or property"
@@ -92,10 +107,12 @@ class SchemaChange:
 
 def incomparable(old: Type, new: Type) -> str | None:
     """A property that is the same one on both sides, with values that do not compare. None: there is none."""
-    before = {prop.property_id: prop.type.form for prop in old.properties.values()}
-    after = {prop.property_id: prop for prop in new.properties.values()}
-    both = before.keys() & after.keys()
-    return next((after[number].name for number in sorted(both) if before[number] != after[number].type.form), None)
+    before = {prop.property_id: prop.type for prop in old.properties.values()}
+    for prop in sorted(new.properties.values(), key=lambda p: p.property_id):
+        was = before.get(prop.property_id)
+        if was is not None and was.form != prop.type.form and not prop.type.widens(was) and not was.widens(prop.type):
+            return prop.name
+    return None
 
 
 def _type_change(domain: str, old: Type | None, new: Type | None) -> TypeChange | None:

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from omnigraph.engine.history.changes import ChangeList
 from omnigraph.engine.history.combine import Combination, Combined, Combiner
@@ -37,6 +37,7 @@ from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.conflicts import Conflict, Resolutions, Resolve, refused
 from omnigraph.engine.history.deltas import Deltas
 from omnigraph.engine.history.diff import lines_of
+from omnigraph.engine.history.evolution import SchemaChange
 from omnigraph.engine.history.parting import in_terms_of
 from omnigraph.engine.history.row_delta import DELETE, INSERT, UPDATE
 from omnigraph.engine.snapshot.view import View
@@ -79,6 +80,13 @@ class Merge:
     changes: ChangeList | None = field(default=None, repr=False)
     """What would change about the target: in a preview."""
     actor: str | None = None
+    schema: SchemaChange | None = None
+    """What became, or would become, of the target's schema; None if it stays."""
+
+    @property
+    def is_revert(self) -> bool:
+        """Whether it undoes a commit: what it starts from is that commit."""
+        return self.source == self.base
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as JSON-ready data."""
@@ -86,6 +94,8 @@ class Merge:
         data: dict[str, Any] = {"source": self.source, "target": self.into, "outcome": self.outcome, "actor_id": recorded}
         if self.commit is not None:
             data["graph_commit_id"] = self.commit.id
+        if self.schema is not None:
+            data["schema"] = self.schema.to_dict()
         if self.dry_run:
             data["dry_run"] = True
             data["merge_conflicts"] = [conflict.to_dict() for conflict in self.conflicts]
@@ -93,14 +103,15 @@ class Merge:
         return data
 
     def __repr__(self) -> str:
-        undone = self.outcome in ("reverted", "nothing_to_revert")
-        what = f"Revert of {short_id(self.source)} on {self.into}" if undone else f"Merge of {self.source} into {self.into}"
+        undoes = f"Revert of {short_id(self.source)} on {self.into}"
+        what = undoes if self.is_revert else f"Merge of {self.source} into {self.into}"
         outcome = counted(len(self.conflicts), "conflict") if self.conflicts else self.outcome.replace("_", " ")
         head = f"{what}: {outcome}{' (preview)' if self.dry_run else ''}"
         if self.commit is not None:
             head += f", commit {short_id(self.commit.id)}{by_actor(self.actor)}"
         head = one_line(head)
-        lines = [head, *(line for c in self.conflicts for line in _conflict_lines(c))]
+        lines = [head, *([] if self.schema is None else self.schema.lines)]
+        lines += [line for c in self.conflicts for line in _conflict_lines(c)]
         if self.changes is not None and not self.conflicts:
             lines += [str(self.changes.stats), lines_of(self.changes)]
         return printable("\n".join(lines).rstrip())
@@ -109,6 +120,18 @@ class Merge:
 def _conflict_lines(conflict: Conflict) -> tuple[str, str]:
     longest = 4 * LONGEST_LINE  # values of three sides, and a key that somebody copies
     return one_line(f"  {conflict.kind}: {conflict.message}", longest), one_line(f"      key {conflict.key}", longest)
+
+
+class Gate(Protocol):
+    """Who has a say in whether a branch is merged: a review."""
+
+    def looks(self, commit: str) -> None:
+        """Refuse to merge a commit of the source."""
+        ...
+
+    def lets_in(self, onto: str) -> str:
+        """The last word before a merge is published on top of a commit of the target. Gives the key that its commit carries."""
+        ...
 
 
 @frozen(slots=False)
@@ -120,6 +143,10 @@ class Wanted:
     strict: bool = False
     actor: str | None = None
     message: str | None = None
+    idempotency_key: str | None = None
+    asked: str | None = None
+    """A digest of what it was asked to merge, if it may be repeated."""
+    gate: Gate | None = None
 
 
 class Merger:
@@ -144,6 +171,21 @@ class Merger:
             raise UsageError(f"branch `{source}` cannot be merged into itself")
         return self._repeatedly(lambda: self._merge(source, into, wanted))
 
+    def base(self, source: str, into: str) -> str:
+        """The commit where two branches parted."""
+        theirs, ours = self._view(source), self._view(into)
+        for branch in (source, into):
+            self._log.see(self._store.ref(branch))
+        return self._parted(ours, theirs)[0]
+
+    def merged(self, source: str, into: str, commit: Commit) -> Merge:
+        """What a merge came to that a commit tells of."""
+        assert commit.parent is not None
+        assert commit.merged_parent is not None
+        base = self._parted(self._view_at(commit.parent), self._view_at(commit.merged_parent))[0]
+        outcome: Outcome = "fast_forward" if base == commit.parent else "merged"
+        return Merge(outcome, source, into, base, commit=commit, actor=commit.actor)
+
     def _repeatedly(self, attempt: Callable[[], Merge]) -> Merge:
         for _ in range(MAX_MERGE_ATTEMPTS - 1):
             try:
@@ -154,6 +196,8 @@ class Merger:
 
     def _merge(self, source: str, into: str, wanted: Wanted) -> Merge:
         theirs, ours = self._view(source), self._view(into)
+        if wanted.gate is not None:
+            wanted.gate.looks(theirs.snapshot.commit)
         for branch in (source, into):
             self._log.see(self._store.ref(branch))
         bases = self._parted(ours, theirs)
@@ -179,9 +223,9 @@ class Merger:
         ).run()
         if wanted.dry_run or combined.conflicts:
             return self._previewed(combined, "merged", source, into, base, wanted, "merge")
-        plan = self._plan(combined, parted, ours, theirs, "merge", wanted)
+        plan = self._plan(combined, parted, ours, theirs, "merge", _let_in(wanted, ours))
         plan = replace(plan, merged_parent=theirs.snapshot.layout, merged_logical=theirs.snapshot.commit, carried=carried)
-        commit = self._store.publish(into, plan, _same_schema(ours))
+        commit = self._store.publish(into, plan, _merged_by_nobody(ours, theirs))
         return Merge("merged", source, into, base, commit=commit.shown(), actor=wanted.actor)
 
     def _previewed(
@@ -278,7 +322,9 @@ class Merger:
         Resolutions(wanted.resolve).check_used()
         if wanted.dry_run:
             changes = ChangeList(self._deltas.between(ours, theirs), ours.catalog.ir.domain)
-            return Merge("fast_forward", source, into, base, True, changes=changes, actor=wanted.actor)
+            schema = SchemaChange.of(ours, theirs)
+            return Merge("fast_forward", source, into, base, True, changes=changes, actor=wanted.actor, schema=schema)
+        wanted = _let_in(wanted, ours)
         now, there = ours.snapshot.tables, theirs.snapshot.tables
         before = parted.snapshot.tables
         untouched = {key for key, state in there.items() if key in before and before[key].pin == state.pin}
@@ -297,9 +343,12 @@ class Merger:
             merged_parent=theirs.snapshot.layout,
             merged_logical=theirs.snapshot.commit,
             carried=carried,
+            idempotency_key=wanted.idempotency_key,
+            asked=wanted.asked,
         )
         commit = self._store.publish(into, plan).shown()
-        return Merge("fast_forward", source, into, base, commit=commit, actor=wanted.actor)
+        schema = SchemaChange.of(ours, theirs)
+        return Merge("fast_forward", source, into, base, commit=commit, actor=wanted.actor, schema=schema)
 
     def _replacement(self, now: TableState, then: TableState, added: int | None = None, removed: int = 0) -> Replacement:
         """A table that becomes what it is at another pin. Reads what the two versions are made of, and no row."""
@@ -327,7 +376,8 @@ class Merger:
                 commit=commit.id,
             )
         if commit.is_maintenance or not commit.changes:
-            return Merge("nothing_to_revert", commit.id, branch, commit.id, wanted.dry_run, actor=wanted.actor)
+            none = ChangeList((), self._view(branch).catalog.ir.domain) if wanted.dry_run else None
+            return Merge("nothing_to_revert", commit.id, branch, commit.id, wanted.dry_run, changes=none, actor=wanted.actor)
         if wanted.dry_run:
             return self._revert(commit, branch, wanted)
         with self._store.in_flight(self._log.logical(commit.parent).id):
@@ -342,7 +392,8 @@ class Merger:
         resolutions = Resolutions(wanted.resolve)
         combined = Combiner(self._deltas, done, ours, undone, strict=wanted.strict, resolutions=resolutions).run()
         if wanted.dry_run or combined.conflicts:
-            return self._previewed(combined, "reverted", commit.id, branch, commit.id, wanted, "revert")
+            outcome: Outcome = "nothing_to_revert" if combined.changes.is_empty else "reverted"
+            return self._previewed(combined, outcome, commit.id, branch, commit.id, wanted, "revert")
         if combined.changes.is_empty:
             return Merge("nothing_to_revert", commit.id, branch, commit.id, actor=wanted.actor)
         plan = self._plan(combined, done, ours, undone, "revert", wanted)
@@ -386,6 +437,8 @@ class Merger:
             read_set=looked_at,
             actor=wanted.actor,
             message=wanted.message,
+            idempotency_key=wanted.idempotency_key,
+            asked=wanted.asked,
         )
 
     def _change(self, one: Combined, before: TableState | None, now: TableState, there: TableState) -> Change | None:
@@ -424,6 +477,25 @@ def _require_one_schema(parted: View, ours: View, theirs: View, source: str, int
         f"the schemas of `{source}` and `{into}` have both changed since they diverged, in different ways",
         hint="Change the schema on one of them, merge, and go on from there: what both add is two things, by whatever name.",
     )
+
+
+def _let_in(wanted: Wanted, ours: View) -> Wanted:
+    """A merge that whoever has a say in it lets in."""
+    return wanted if wanted.gate is None else replace(wanted, idempotency_key=wanted.gate.lets_in(ours.snapshot.layout))
+
+
+def _merged_by_nobody(ours: View, theirs: View) -> Callable[[ManifestState, Sequence[Commit]], None]:
+    """Refuse to merge what somebody has merged meanwhile, even if that changed nothing."""
+    same_schema = _same_schema(ours)
+
+    def check(state: ManifestState, between: Sequence[Commit]) -> None:
+        same_schema(state, between)
+        for commit in between:
+            logical = None if commit.logical is None else commit.logical.merged_parent
+            if theirs.snapshot.layout == commit.merged_parent or theirs.snapshot.commit == logical:
+                raise ReadSetChanged(f"commit {commit.id} has merged the same while this merge was prepared")
+
+    return check
 
 
 def _same_schema(ours: View) -> Callable[[ManifestState, Sequence[Commit]], None]:

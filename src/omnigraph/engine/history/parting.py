@@ -78,16 +78,18 @@ def in_terms_of(view: View, catalog: Catalog, parted: int) -> View:
 
 
 def _alike(old: Type, new: Type, before: Catalog, after: Catalog, matched: Mapping[str, str]) -> bool:
-    """Whether an entity of two types of one name may be one entity: the same key, or the same types at both ends."""
+    """Whether an entity of two types of one name may be one entity: the same key, and of edges the same types at both ends."""
+    if _keys(old) != _keys(new):
+        return False
     if old.is_node:
-        return {prop.property_id for prop in _keys(old)} == {prop.property_id for prop in new.key}
+        return True
     ends = ((old.source, new.source), (old.target, new.target))
     return all(matched.get(table_key(before.nodes[first])) == table_key(after.nodes[second]) for first, second in ends)
 
 
-def _keys(type_: Type) -> list[Property]:
-    """The properties of a key as the translated properties have them."""
-    return [type_.properties[prop.name] for prop in type_.key]
+def _keys(type_: Type) -> frozenset[int | str]:
+    """What a key is made of: ends by their names, properties by the identities that the translated ones have."""
+    return frozenset(type_.properties[p.name].property_id if p.name in type_.properties else p.name for p in type_.key)
 
 
 def _translated(type_: Type, into: Mapping[str, Property], parted: int) -> Type:

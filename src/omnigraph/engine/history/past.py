@@ -6,20 +6,26 @@ Everything read of a commit stays true, so it is remembered here as long as the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from itertools import islice
 
 from omnigraph.catalog.catalog import Catalog
-from omnigraph.engine.history.baseline import Baseline
+from omnigraph.engine.export.entities import Key, keys_of, type_of, wanted_id
+from omnigraph.engine.history.asked import digest_of
+from omnigraph.engine.history.baseline import Baseline, chunks_of
 from omnigraph.engine.history.blocks import Block, Blocks
 from omnigraph.engine.history.changes import ChangeList, Filter
 from omnigraph.engine.history.commit_log import CommitLog
 from omnigraph.engine.history.cursors import rejected, write_token
 from omnigraph.engine.history.deltas import Deltas, types_of
 from omnigraph.engine.history.diff import Diff, End
+from omnigraph.engine.history.entity import EntityHistories, EntityHistory
+from omnigraph.engine.history.evolution import SchemaChange
 from omnigraph.engine.history.feed import ChangePage, Feed, Limits, Line
 from omnigraph.engine.history.merge import Merge, Merger, Wanted
 from omnigraph.engine.history.parting import paired
+from omnigraph.engine.history.repeats import Keyed, Repeats
 from omnigraph.engine.history.row_delta import RowDelta
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.snapshot.views import Views
@@ -42,8 +48,10 @@ class Past:
         self._view = views.view
         self._catalog = views.catalog
         self.log = CommitLog(self._store)
+        self.repeats = Repeats(self._store)
         self.deltas = Deltas(workspace, self.log, views.catalog)
         self._feed = Feed(Blocks(self.deltas, self.log), self.log)
+        self.entities = EntityHistories(self._store, self.log, self._catalog_of)
         self._merger = Merger(self._store, self.deltas, self.log, views.view, self.view_at)
 
     def view_at(self, commit: str) -> View:
@@ -77,11 +85,25 @@ class Past:
         line = (c for c in self._store.line(branch, limit) if maintenance or not c.is_maintenance)
         return [self.log.shown(c, maintenance=maintenance) for c in islice(line, limit)]
 
+    def history(self, branch: str, type_: str, key: Key | None, id_: str | None, limit: int | None) -> EntityHistory:
+        """Every commit of a branch that changed an entity, which is named by its key or its id."""
+        view = self._view(branch)
+        self.log.see(self._store.ref(branch))
+        found = type_of(view.catalog, type_)
+        return self.entities.of(view, branch, found, wanted_id(keys_of(view), found, key, id_), limit)
+
     # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def diff(self, before: str, after: str, kinds: Names, types: Names, ops: Names) -> Diff:
         """Two states compared."""
-        old, new = self.named(before), self.named(after)
+        return self._compared((before, self.named(before)), (after, self.named(after)), kinds, types, ops)
+
+    def between(self, before: str, after: str) -> Diff:
+        """Two commits compared, also such that are known from a merge only."""
+        return self._compared((before, self.view_at(before)), (after, self.view_at(after)), None, None, None)
+
+    def _compared(self, before: tuple[str, View], after: tuple[str, View], kinds: Names, types: Names, ops: Names) -> Diff:
+        (before_name, old), (after_name, new) = before, after
         chosen = Filter.of(kinds, types, ops)
         chosen.check(old.catalog, new.catalog)
         parted = self.deltas.parted(old, new)
@@ -94,8 +116,9 @@ class Past:
         deltas = [chosen.applied(delta) for delta in found]
         now = types_of(new.catalog)
         pins = {now[key].name: state.version for key, state in new.snapshot.tables.items() if key in now}
-        ends = [End(name, c.id, c.number) for name, c in ((before, self._seen(old)), (after, self._seen(new)))]
-        return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins)
+        ends = [End(name, c.id, c.number) for name, c in ((before_name, self._seen(old)), (after_name, self._seen(new)))]
+        schema = SchemaChange.of(old, new, Filter.of(kinds, types, ()))
+        return Diff(ends[0], ends[1], ChangeList(deltas, new.catalog.ir.domain), pins, schema)
 
     def _seen(self, view: View) -> Commit:
         return self.log.shown(self.log.get(view.snapshot.commit))
@@ -162,6 +185,13 @@ class Past:
         found = self._commit(commit)
         return self._feed.every(found, self._catalog_of, reclaimed(self._store.place), chosen)
 
+    def written(self, commit: Commit) -> dict[str, dict[str, int]]:
+        """How many entities a commit wrote or removed, by kind and type."""
+        found: dict[str, dict[str, int]] = {"node": {}, "edge": {}}
+        for _, delta in self.changes_of(commit.id, Filter()).deltas:
+            found["node" if delta.is_node else "edge"][delta.type.name] = len(delta.ids)
+        return found
+
     def baseline(self, branch: str, chosen: Filter) -> Baseline:
         """Everything at the newest commit of a branch, and the cursor after it."""
         line = self._line(branch)
@@ -170,7 +200,7 @@ class Past:
             view = self.view_at(line.head)
         chosen.check(view.catalog)
         cursor = write_token(self._feed.start(line, "now", chosen))
-        return Baseline(line.head, cursor, branch, view, chosen)
+        return Baseline(line.head, cursor, branch, partial(chunks_of, view, chosen))
 
     # ── merging ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -178,7 +208,20 @@ class Past:
         """Merge a branch into another."""
         if not wanted.dry_run:
             self._store.require_writable()
-        return self._merger.merge(source, into, wanted)
+        keyed = None
+        if wanted.idempotency_key is not None and not wanted.dry_run:
+            asked = digest_of("merge", into, wanted.actor, source, wanted.strict, wanted.resolve)
+            keyed = Keyed(into, wanted.idempotency_key, "merge", asked)
+            wanted = replace(wanted, asked=asked)
+        return self.repeats.once(
+            keyed,
+            lambda: self._merger.merge(source, into, wanted),
+            lambda commit: self._merger.merged(source, into, self.log.shown(commit)),
+        )
+
+    def base(self, source: str, into: str) -> str:
+        """The commit where two branches parted."""
+        return self._merger.base(source, into)
 
     def revert(self, commit: str, branch: str, wanted: Wanted) -> Merge:
         """Undo a commit on a branch."""

@@ -22,4 +22,11 @@ class EdgeBinding:
     edge: str
 
 
-Binding = NodeBinding | EdgeBinding
+@frozen
+class PathBinding:
+    """A variable that stands for shortest paths over nodes of one type: its column says which of those that were found."""
+
+    type: str
+
+
+Binding = NodeBinding | EdgeBinding | PathBinding

@@ -10,7 +10,8 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.planning import lowering as lw
 from omnigraph.engine.planning import steps as st
-from omnigraph.engine.planning.bindings import RANK, Binding, EdgeBinding, NodeBinding
+from omnigraph.engine.planning.bindings import RANK, Binding, EdgeBinding, NodeBinding, PathBinding
+from omnigraph.engine.planning.groups import settled
 
 ANONYMOUS = "_"
 
@@ -23,16 +24,19 @@ def build(catalog: Catalog, query: lg.ReadQuery, operators: tuple[lw.Operator, .
     builder = _Builder(catalog)
     steps = builder.steps(operators)
     ranking = query.order[0].expression if query.order else None
+    limit, offset = query.limit, query.offset or 0
+    assert not isinstance(limit, lg.Parameter)
+    assert not isinstance(offset, lg.Parameter)
     if not isinstance(ranking, lg.Nearest | lg.Bm25 | lg.Fusion):
-        tail = st.Tail(query.projections, query.distinct, query.order, query.limit, query.offset or 0)
-        return st.Plan(steps, tail, builder.bindings)
+        tail = st.Tail(query.projections, query.distinct, query.order, limit, offset, having=query.having)
+        return st.Plan(steps, settled(tail), builder.bindings)
     fusion = ranking if isinstance(ranking, lg.Fusion) else None
     found = (ranking,) if not isinstance(ranking, lg.Fusion) else (ranking.first, ranking.second)
     arms = tuple(st.Ranked(f"{RANK}{place}", arm) for place, arm in enumerate(found))
     late = tuple(arm.column for arm in arms)
-    limit, offset, backwards = query.limit, query.offset or 0, query.order[0].is_backwards
-    tail = st.Tail(query.projections, query.distinct, query.order[1:], limit, offset, arms, late, fusion, backwards)
-    return st.Plan(steps, tail, builder.bindings)
+    order, backwards = query.order[1:], query.order[0].is_backwards
+    tail = st.Tail(query.projections, query.distinct, order, limit, offset, arms, late, fusion, backwards, having=query.having)
+    return st.Plan(steps, settled(tail), builder.bindings)
 
 
 class _Builder:
@@ -61,6 +65,10 @@ class _Builder:
                     pending[operator.target] = self._expand(operator)
                 case lw.Expand():
                     found.append(self._expand(operator))
+                case lw.FindPath(source, target, variable, edge, direction, minimum, maximum):
+                    type_ = self.catalog.edges[edge].source
+                    self.bindings[variable] = PathBinding(type_)
+                    found.append(st.Paths(source, target, st.Hop(edge, direction, minimum, maximum, type_, type_), variable))
                 case lw.SameEntity(left, right):
                     expand = pending.pop(left)
                     found.append(st.Close(expand.source, right, expand.hop, expand.edge_variable))
@@ -136,6 +144,8 @@ def binds(step: st.Step) -> frozenset[str]:
             return frozenset({edge} if edge else ())
         case st.EdgeScan(source, target, _, edge):
             return frozenset({source, target, edge} if edge else {source, target})
+        case st.Paths(variable=variable):
+            return frozenset({variable})
         case st.Optional(introduces=introduces):
             return frozenset(introduces)
         case _:
@@ -153,6 +163,8 @@ def mentions(step: st.Step) -> frozenset[str]:
             return frozenset({source, target} | ({edge} if edge else set())) | _of(conditions_)
         case st.Close(source, target, _, edge) | st.EdgeScan(source, target, _, edge):
             return frozenset({source, target} | ({edge} if edge else set()))
+        case st.Paths(source, target, _, variable):
+            return frozenset({source, target, variable})
         case st.Filter(condition):
             return lw.variables(condition)
         case st.Exists(source):

@@ -51,7 +51,7 @@ def _after(step: st.Step, rows: float, view: View, found: dict[int, float]) -> f
             return max(rows, found[id(inner[-1])] if inner else rows)
         case st.EdgeScan(_, _, hop):
             return min(rows * view.edges(hop.edge).count, _MANY)
-        case st.Merge() | st.CountWalks() | st.Start():
+        case st.Merge() | st.CountWalks() | st.Start() | st.Paths():
             return rows
 
 
@@ -85,7 +85,7 @@ def _flat(steps: tuple[st.Step, ...]) -> Iterator[st.Step]:
 
 def _hops(step: st.Step) -> tuple[st.Hop, ...]:
     match step:
-        case st.Expand() | st.Reach() | st.Close() | st.Exists() | st.EdgeScan():
+        case st.Expand() | st.Reach() | st.Close() | st.Exists() | st.EdgeScan() | st.Paths():
             return (step.hop,)
         case st.CountWalks(walks=walks):
             return tuple(walk.hop for walk in walks)
@@ -126,6 +126,8 @@ def selectivity(conditions: tuple[lg.Condition, ...]) -> float:
                 share *= selectivity(parts)
             case lg.AnyOf(parts):
                 share *= min(1.0, sum(selectivity((p,)) for p in parts))
+            case lg.Among(negated=True) | lg.Not():
+                pass
             case lg.Among():
                 share *= min(1.0, 5 * _EQUALITY)
             case _:

@@ -54,6 +54,19 @@ class Expand:
 
 
 @frozen
+class FindPath:
+    """The shortest path from one node of a row to another; rows for which there is none within the bounds go."""
+
+    source: str
+    target: str
+    variable: str
+    edge: str
+    direction: lg.HopDirection
+    minimum: int
+    maximum: int
+
+
+@frozen
 class SameEntity:
     """Keep rows where two variables are the same node."""
 
@@ -94,7 +107,7 @@ class OuterJoin:
     introduces: tuple[str, ...]
 
 
-Operator = NodeScan | Expand | SameEntity | MatchNode | Select | AntiJoin | OuterJoin
+Operator = NodeScan | Expand | FindPath | SameEntity | MatchNode | Select | AntiJoin | OuterJoin
 
 
 def lower(query: lg.ReadQuery) -> tuple[Operator, ...]:
@@ -131,8 +144,8 @@ def _visible(pattern: tuple[lg.Pattern, ...], known: set[str]) -> dict[int, froz
                 seen.update(part.introduces if isinstance(part, lg.Maybe) else ())
             case lg.Bind(variable):
                 seen.add(variable)
-            case lg.Hop(source, target, edge_variable=edge):
-                seen.update({source, target, edge or source})
+            case lg.Hop(source, target, edge_variable=edge, path_variable=path):
+                seen.update({source, target, edge or source, path or source})
             case lg.Keep():
                 pass
     return {key: names - {lg.ANONYMOUS} for key, names in found.items()}
@@ -150,7 +163,8 @@ def _split(pattern: tuple[lg.Pattern, ...]) -> tuple[list[lg.Pattern], list[lg.P
                 optional.update(part.introduces)
             case lg.Hop() if {part.source, part.target} & optional:
                 leaning.append(part)
-                optional.update({part.source, part.target, part.edge_variable or part.source} - {lg.ANONYMOUS})
+                own = {part.edge_variable or part.source, part.path_variable or part.source}
+                optional.update({part.source, part.target, *own} - {lg.ANONYMOUS})
             case lg.Keep(condition) if variables(condition) & optional:
                 leaning.append(part)
             case lg.Bind(variable) if variable in optional:
@@ -173,11 +187,13 @@ def variables(value: lg.Condition | lg.Expression | None) -> frozenset[str]:
             return variables(left) | variables(right)
         case lg.AllOf(parts) | lg.AnyOf(parts):
             return frozenset().union(*(variables(part) for part in parts))
-        case lg.IsNull(operand):
+        case lg.IsNull(operand) | lg.Not(operand):
             return variables(operand)
         case lg.Aggregated(_, argument):
             return variables(argument)
-        case lg.Parameter() | lg.Constant() | lg.Now() | lg.Column() | None:
+        case lg.Computed(_, arguments):
+            return frozenset().union(*(variables(argument) for argument in arguments))
+        case lg.Parameter() | lg.Constant() | lg.Now() | lg.Column() | lg.Found() | None:
             return frozenset()
 
 
@@ -187,7 +203,13 @@ def _join(parts: list[lg.Pattern], known: set[str], operators: list[Operator]) -
     hops = [part for part in parts if isinstance(part, lg.Hop)]
     waiting = _scan_roots(binds, hops, known, operators)
     _expand(hops, waiting, known, operators)
+    operators.extend(_path(hop) for hop in hops if hop.path_variable is not None)
     operators.extend(Select(part.condition) for part in parts if isinstance(part, lg.Keep))
+
+
+def _path(hop: lg.Hop) -> FindPath:
+    assert hop.path_variable is not None
+    return FindPath(hop.source, hop.target, hop.path_variable, hop.edge, hop.direction, hop.minimum, hop.maximum)
 
 
 def _merged(binds: Iterable[lg.Bind]) -> list[lg.Bind]:

@@ -31,13 +31,11 @@ _ITEM_BYTES = 48
 """Values of a list that are converted between two looks, and what each takes: its places in two lists, and itself."""
 
 
-def bind(
-    declared: Sequence[lg.Parameter], given: Mapping[str, object] | None, look: Look = lambda nbytes: None
-) -> dict[str, Value]:
+def bind(declared: Sequence[lg.Parameter], given: Mapping[str, object] | None, look: Look | None = None) -> dict[str, Value]:
     """The value of every parameter that has one. A required parameter that is missing is noticed where it is used."""
     values: dict[str, Value] = {}
     given = {} if given is None else given
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         raise ParameterError(
             "parameters are given by name, as a mapping", hint=Hint("Write ", Option("params", {"name": "Ada"}), ".")
         )
@@ -51,14 +49,15 @@ def bind(
     return values
 
 
-def _value(parameter: lg.Parameter, value: object, look: Look) -> Value:
+def _value(parameter: lg.Parameter, value: object, look: Look | None) -> Value:
     """A value; a long list in parts."""
     type_ = parameter.type
     if type(value) is str and type_.scalar is Scalar.STRING and value.isascii() and not type_.is_list:
         return value  # by far the most frequent one, and nothing can be wrong with it
     if not parameter.type.is_list or not isinstance(value, Sized) or len(value) <= _AT_ONCE or isinstance(value, str | bytes):
         return convert(parameter.name, parameter.type, value)
-    look(len(value) * 8)
+    if look is not None:
+        look(len(value) * 8)
     try:
         items = plain(value)
     except ValueError:
@@ -68,7 +67,8 @@ def _value(parameter: lg.Parameter, value: object, look: Look) -> Value:
     found: list[Value] = []
     for start in range(0, len(items), _AT_ONCE):
         some = items[start : start + _AT_ONCE]
-        look(len(some) * _ITEM_BYTES)
+        if look is not None:
+            look(len(some) * _ITEM_BYTES)
         part = convert(parameter.name, parameter.type, some)
         assert isinstance(part, tuple)
         found += part
@@ -115,15 +115,15 @@ _EXAMPLES = {
 }
 
 
-def convert(name: str, type_: PropertyType, value: object) -> Value:
+def convert(name: str, type_: PropertyType, value: object, what: str = "parameter") -> Value:
     """One value, checked."""
     try:
         found = converted(type_, value, Door.PARAMETERS)
     except Misfit as misfit:
-        raise ParameterError(f"parameter `{name}` {misfit}"[:300], hint=f"Give {_like(type_)}.") from None
+        raise ParameterError(f"{what} `{name}` {misfit}"[:300], hint=f"Give {_like(type_)}.") from None
     if found is None:
         if not type_.nullable:
-            raise ParameterError(f"parameter `{name}` is {type_} and cannot be null", hint="Declare it with `?` to allow null.")
+            raise ParameterError(f"{what} `{name}` is {type_} and cannot be null", hint="Declare it with `?` to allow null.")
         return None
     if isinstance(found, list):
         return tuple(found)

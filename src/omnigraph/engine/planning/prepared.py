@@ -1,9 +1,10 @@
-"""Prepared queries: parsed and checked once per text and schema, planned once per commit."""
+"""Prepared queries: parsed and checked once per text and schema, and planned once while the same start is the best."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from threading import Lock
 
 import pyarrow as pa
@@ -14,9 +15,10 @@ from omnigraph.catalog.check import check, refuse_mixed
 from omnigraph.engine.planning import lowering as lw
 from omnigraph.engine.planning import steps as st
 from omnigraph.engine.planning.build import build
+from omnigraph.engine.planning.parameters import Value, require
 from omnigraph.engine.planning.rules import choose_root, improve
 from omnigraph.engine.snapshot.view import View
-from omnigraph.errors import NotFound, UsageError
+from omnigraph.errors import NotFound, ParameterError, UsageError
 from omnigraph.hints import Hint, Option
 from omnigraph.language import Source, parse_queries
 from omnigraph.language.diagnostics import did_you_mean
@@ -41,19 +43,51 @@ class Prepared:
         self.columns = [p.column for p in returned]
         self.types = [_arrow_type(p.expression) for p in returned]
         """What each column of the result holds."""
-        self._planned: tuple[str, st.Plan] | None = None
+        self._planned: tuple[str, st.Limits, lg.ReadQuery, st.Plan] | None = None
 
-    def plan(self, view: View) -> st.Plan:
-        """The plan for a view. Kept until the next commit: it depends on how many nodes there are."""
+    def plan(self, view: View, values: Mapping[str, Value] | None = None) -> st.Plan:
+        """The plan for a view. After a commit it is the same unless the numbers of nodes say to begin elsewhere.
+
+        `values` of parameters say what `limit $k` means; without them it is a plan to look at.
+        """
+        query = self.query
+        assert isinstance(query, lg.ReadQuery)
+        limits = (query.limit, query.offset)
+        known = (_count("limit", query.limit, values), _count("offset", query.offset, values) or 0)
         planned = self._planned
-        if planned is not None and planned[0] == view.snapshot.layout:
-            return planned[1]
-        assert isinstance(self.query, lg.ReadQuery)
+        if planned is not None and planned[0] == view.snapshot.layout and planned[1] == known:
+            return planned[3]
         counts = {name: view.nodes(name).count for name in self.catalog.nodes}
-        rooted = choose_root.apply(self.query, self.catalog, counts)
-        plan = improve(build(self.catalog, rooted, lw.lower(rooted)), self.catalog)
-        self._planned = (view.snapshot.layout, plan)
+        rooted = choose_root.apply(replace(query, limit=known[0], offset=known[1]), self.catalog, counts)
+        if planned is not None and planned[2] == rooted:
+            plan = planned[3]
+        else:
+            plan = improve(build(self.catalog, rooted, lw.lower(rooted)), self.catalog)
+            if any(isinstance(limit, lg.Parameter) for limit in limits):
+                plan = replace(plan, tail=replace(plan.tail, counts=_texts(limits)))
+        self._planned = (view.snapshot.layout, known, rooted, plan)
         return plan
+
+
+def _count(word: str, count: int | lg.Parameter | None, values: Mapping[str, Value] | None) -> int | None:
+    """`limit` or `offset` as a number."""
+    if not isinstance(count, lg.Parameter):
+        return count
+    if values is None:
+        return None
+    found = require(values, count)
+    assert isinstance(found, int)
+    if found < 0:
+        raise ParameterError(f"`{word}` is below zero: `${count.name}` is {found}", hint="Give zero or more.")
+    return found
+
+
+def _texts(limits: tuple[int | lg.Parameter | None, int | lg.Parameter | None]) -> tuple[str, str]:
+    """`limit` and `offset` as they are written."""
+    limit, offset = (
+        "" if found is None else f"${found.name}" if isinstance(found, lg.Parameter) else str(found) for found in limits
+    )
+    return limit, offset
 
 
 class PreparedQueries:
@@ -65,14 +99,13 @@ class PreparedQueries:
 
     def get(self, text: QueryText, name: str | None, schema: str, catalog: Catalog) -> Prepared:
         """One query of a text, checked against a schema."""
-        source = text if isinstance(text, Source) else Source(text, "<query>")
-        key = (source.text, name, schema)
+        key = (text.text if isinstance(text, Source) else text, name, schema)
         with self._lock:
             found = self._known.get(key)
             if found is not None:
                 self._known.move_to_end(key)
                 return found
-        found = prepare(source, name, catalog)
+        found = prepare(text if isinstance(text, Source) else Source(text, "<query>"), name, catalog)
         with self._lock:
             self._known[key] = found
             while len(self._known) > _KEPT:

@@ -10,8 +10,8 @@ from dataclasses import field
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.logical import HopDirection
+from omnigraph.catalog.render import condition_text, expression_text
 from omnigraph.engine.planning.bindings import Binding
-from omnigraph.engine.planning.render import condition_text, expression_text
 from omnigraph.model.frozen import frozen
 
 _ARROWS = {HopDirection.OUT: ("-", "->"), HopDirection.IN: ("<-", "-"), HopDirection.BOTH: ("<-", "->")}
@@ -144,6 +144,19 @@ class Close:
 
 
 @frozen
+class Paths:
+    """The shortest path between two nodes of a row; rows for which there is none within the bounds go."""
+
+    source: str
+    target: str
+    hop: Hop
+    variable: str
+
+    def describe(self) -> str:
+        return f"Shortest path {self.variable}: {self.source} {self.hop} {self.target}"
+
+
+@frozen
 class Filter:
     """Keep rows for which a condition holds."""
 
@@ -234,7 +247,11 @@ class EdgeScan:
         return f"Scan edges {self.source} {self.hop} {self.target}{edge}"
 
 
-Step = Start | Scan | Lookup | Expand | Reach | Close | Filter | Exists | Anti | Optional | CountWalks | Merge | EdgeScan
+Step = Start | Scan | Lookup | Expand | Reach | Close | Paths | Filter | Exists | Anti | Optional | CountWalks | Merge | EdgeScan
+
+
+Limits = tuple[int | None, int | None]
+"""How many rows are returned, and how many are left out before."""
 
 
 @frozen
@@ -254,13 +271,22 @@ class Tail:
     fusion: lg.Fusion | None = None
     backwards: bool = False
     """Whether the worst of the ranking comes first."""
+    final: tuple[lg.Expression, ...] = ()
+    """What is returned of each group, over the columns that were found (`lg.Found`); empty: these as they are."""
+    having: lg.Condition | None = None
+    """Which groups are kept, over the same."""
+    counts: tuple[str, str] | None = None
+    """`limit` and `offset` as they are written, where a parameter says them."""
     aggregates: bool = field(init=False)
     """Whether rows are grouped."""
     names_columns: bool = field(init=False)
     """Whether something is returned by the alias of another column."""
+    expressions: tuple[lg.Expression, ...] = field(init=False)
+    """What is returned."""
 
     def __post_init__(self) -> None:
-        expressions = [p.expression for p in self.projections]
+        expressions = tuple(p.expression for p in self.projections)
+        object.__setattr__(self, "expressions", expressions)
         object.__setattr__(self, "aggregates", any(isinstance(e, lg.Aggregated) for e in expressions))
         object.__setattr__(self, "names_columns", any(isinstance(e, lg.Column) for e in expressions))
 

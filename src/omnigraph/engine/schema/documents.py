@@ -8,14 +8,25 @@ from omnigraph.catalog.canonical_json import compact
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.catalog.declare import declare
+from omnigraph.catalog.declared_order import with_declared_order
 from omnigraph.catalog.identity import resolve
 from omnigraph.catalog.ir import SchemaIR
 from omnigraph.catalog.ir_json import read_ir_text
 from omnigraph.engine.snapshot.view import table_key, table_location
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.language.source import Source
+from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.manifest import SchemaDocument
 from omnigraph.storage.graph_store import NewTable
+
+
+@frozen
+class AcceptedSchema:
+    """A schema as text and as what it means, and the commit that has it."""
+
+    source: str
+    catalog: Catalog
+    commit: str
 
 
 def schema_source(schema: str | Path) -> Source:
@@ -49,7 +60,7 @@ def first_schema(source: Source, domain: str) -> tuple[SchemaIR, SchemaDocument]
 
 def catalog_of(document: SchemaDocument) -> Catalog:
     """The catalog of a schema that is kept with a graph."""
-    return Catalog.of(read_ir_text(document.ir))
+    return Catalog.of(with_declared_order(read_ir_text(document.ir), document.source))
 
 
 def tables_of(catalog: Catalog) -> list[NewTable]:

@@ -44,7 +44,7 @@ def promises_of(plan: MigrationPlan, type_: EntityType) -> Promises | None:
         match step:
             case AddConstraint(k, name, constraint) if (k, name) == (kind, type_.name) and not isinstance(constraint, Index):
                 constraints.append(constraint)
-            case RequireProperty(k, name, property_) if (k, name) == (kind, type_.name):
+            case RequireProperty(k, name, property_, _) if (k, name) == (kind, type_.name):
                 filled.append(property_)
             case AddProperty(k, name, property_, _, backfill) if (k, name) == (kind, type_.name) and backfill is not None:
                 filled.append(property_)

@@ -34,6 +34,9 @@ _ROWS_PER_SOURCE = 32
 _FEW_NUMBERS = 256
 """Sorting this many takes no longer than finding out whether there is a better way."""
 
+_FEW_MOVES = 8
+"""Up to so many nodes, counting on behind each is faster than counting all anew."""
+
 _MARKS = 4 << 20
 """Bytes of marks at a time: they should stay in the cache of the processor."""
 
@@ -147,6 +150,28 @@ class Adjacency:
             return self.neighbours[low[0] : high[-1]], counts
         return self.neighbours[_ranges(low, counts)], counts
 
+    def changed(self, come: Numbers, gone: Numbers) -> Adjacency:
+        """The same with some more neighbours, which are not there, and without some that are; both as `pairs_of` has them."""
+        starts, neighbours = self.starts, self.neighbours
+        nodes = max(self.nodes, int(come.max() >> _SHIFT) + 1 if len(come) else 0)
+        if nodes > self.nodes:
+            starts = np.concatenate([starts, np.full(nodes - self.nodes, starts[-1])])
+        if len(gone):
+            neighbours = np.delete(neighbours, [self._place(pair) for pair in gone.tolist()])
+            starts = _moved(starts, gone >> _SHIFT, -1)
+        if len(come):
+            come = np.sort(come)
+            smaller = Adjacency(starts, neighbours)
+            neighbours = np.insert(neighbours, [smaller._place(pair) for pair in come.tolist()], (come & _LOW).astype(np.int32))
+            starts = _moved(starts, come >> _SHIFT, 1)
+        return Adjacency(starts, neighbours)
+
+    def _place(self, pair: int) -> int:
+        """Where a neighbour stands, or would."""
+        node, other = pair >> 32, pair & 0xFFFF_FFFF
+        low, high = int(self.starts[node]), int(self.starts[node + 1])
+        return low + int(np.searchsorted(self.neighbours[low:high], other))
+
     def reached(self, sources: Numbers) -> Numbers:
         """Distinct neighbours of a set of nodes, ascending."""
         if len(sources) == 1:
@@ -166,6 +191,10 @@ class EdgeLists:
     def nbytes(self) -> int:
         return int(self.starts.nbytes + self.edges.nbytes + self.others.nbytes)
 
+    def degrees(self, sources: Numbers) -> Numbers:
+        """How many edges each of some nodes has."""
+        return _degrees(self.starts, sources)
+
     def expand(self, sources: Numbers) -> tuple[Numbers, Array, Array]:
         """For each source in turn its edges: index of the source, edge, other end."""
         rows, places = _places(self.starts, sources)
@@ -177,9 +206,19 @@ def all_below(numbers: Array, top: int) -> bool:
     return len(numbers) == 0 or int(numbers.view(f"u{numbers.itemsize}").max()) < top
 
 
+def pairs_of(ends: Array, others: Array) -> Numbers:
+    """Both ends of edges in one number each."""
+    return (ends.astype(np.int64) << _SHIFT) | others
+
+
+def ends_of(pairs: Numbers) -> tuple[Numbers, Numbers]:
+    """The same the other way round."""
+    return pairs >> _SHIFT, pairs & _LOW
+
+
 def build(ends: Array, others: Array, nodes: int) -> Adjacency:
     """Neighbours from the two ends of every edge; `nodes` is more than the largest number among `ends`."""
-    keys = np.sort((ends.astype(np.int64) << _SHIFT) | others)
+    keys = np.sort(pairs_of(ends, others))
     if len(keys):
         keep = np.empty(len(keys), np.bool_)
         keep[0] = True
@@ -231,6 +270,19 @@ def _starts(counts: Array) -> Array:
     starts[0] = 0
     np.cumsum(counts, out=starts[1:])
     return starts
+
+
+def _moved(starts: Array, nodes: Numbers, by: int) -> Array:
+    """Where neighbours begin when each of some nodes has one more or less."""
+    if len(nodes) > _FEW_MOVES:
+        more = np.zeros(len(starts), np.int64)
+        np.add.at(more, nodes + 1, by)
+        moved: Array = starts + more.cumsum()
+        return moved
+    moved = starts.copy()
+    for node in nodes.tolist():
+        moved[node + 1 :] += by
+    return moved
 
 
 def _bounds(starts: Array, sources: Numbers) -> tuple[Numbers, Numbers]:

@@ -15,10 +15,12 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask
+from omnigraph.engine.snapshot.edges import Ends
 from omnigraph.engine.snapshot.existence import LOADED_ROWS, ONE_BY_ONE, KnownIds
 from omnigraph.engine.snapshot.view import View
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.tables.changes import RowPlace
+from omnigraph.storage.tables.rows import take
 from omnigraph.storage.tables.table import Table
 
 LOOKUP_KEYS = 8_192
@@ -58,8 +60,11 @@ def known_ids(view: View, type_: EntityType, wanted: int) -> KnownIds | None:
 
 
 def places(view: View, type_: EntityType, ids: Sequence[str]) -> tuple[RowPlace, ...]:
-    """Where some nodes stand, as far as that is known."""
-    if not type_.is_node or not 0 < len(ids) <= ONE_BY_ONE:
+    """Where some entities stand, as far as that is known."""
+    if not type_.is_node:
+        seen = _places_seen(view, type_)
+        return tuple(place for id_ in ids if (place := seen.get(id_)) is not None)
+    if not 0 < len(ids) <= ONE_BY_ONE:
         return ()
     known = known_ids(view, type_, len(ids))
     found = () if known is None else (known.place(id_) for id_ in ids)
@@ -72,7 +77,40 @@ def touching(view: View, edge: EntityType, column: str, nodes: pa.Array, columns
         known = view.workspace.existence.ends(view.edges(edge.name), view.snapshot.recent, len(nodes))
         if known is not None:
             nodes = pa.array([id_ for id_ in nodes.to_pylist() if known.may_touch(column, id_)], pa.string())
+        ends = view.edges(edge.name).known_ends() if len(nodes) and not view.stored(edge).alike.has_blobs else None
+        if ends is not None:
+            return _touching(view, edge, column, ends, nodes, columns)
     return rows_where(view, edge, column, nodes, columns)
+
+
+def _touching(view: View, edge: EntityType, column: str, ends: Ends, nodes: pa.Array, columns: Sequence[str]) -> pa.Table:
+    """The same where both ends of all edges are in memory: their rows are read by where they stand, which is remembered."""
+    edges, stored = view.edges(edge.name), view.stored(edge)
+    key = (stored.location, stored.pin, "rows touching", column, *nodes.to_pylist(), *columns)
+
+    def found() -> pa.Table:
+        near, at = (edges.source, ends.sources) if column == "src" else (edges.target, ends.targets)
+        numbers = [near.numbering.number(id_) for id_ in nodes.to_pylist()]
+        rows = np.flatnonzero(np.isin(at, [number for number in numbers if number >= 0]))
+        if not len(rows) or len(rows) > LOOKUP_KEYS:
+            return rows_where(view, edge, column, nodes, columns)
+        wanted = list(dict.fromkeys(["id", *columns]))
+        table = take(stored.table, rows, wanted)
+        files = {fragment.number: fragment.files for fragment in stored.fragments}
+        seen = _places_seen(view, edge)
+        for id_, address in zip(table["id"].to_pylist(), stored.addresses(rows).tolist(), strict=True):
+            seen[id_] = RowPlace(id_, address >> 32, files[address >> 32], address & 0xFFFF_FFFF)
+        return table.select(list(columns))
+
+    table: pa.Table = view.workspace.memory.keep(key, found, lambda t: t.nbytes + 512)
+    return table
+
+
+def _places_seen(view: View, edge: EntityType) -> dict[str, RowPlace]:
+    """Where edges stand that were found at one pin, by their ids."""
+    stored = view.stored(edge)
+    seen: dict[str, RowPlace] = stored.derived.setdefault("places seen", {})
+    return seen
 
 
 def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:

@@ -25,6 +25,7 @@ from omnigraph.engine.snapshot import adjacency
 from omnigraph.engine.snapshot.adjacency import Adjacency, EdgeLists
 from omnigraph.engine.snapshot.memory import Memory
 from omnigraph.engine.snapshot.nodes import Nodes
+from omnigraph.engine.snapshot.pieces import changed_rows, lost_rows, new_rows
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array
 from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.model.frozen import frozen
@@ -33,6 +34,12 @@ from omnigraph.storage.tables.rows import Fragment
 
 _READ_ROWS = 1 << 20
 """Edges whose ends are turned into numbers at once: bounds the memory a large build takes."""
+
+_EXTENDED = 8_192
+"""Fewer edges are put in order as fast as adjacency is extended."""
+
+_SMALL_SHARE = 64
+"""Adjacency is extended where at most one edge in so many came or went."""
 
 Found = tuple[Numbers, Numbers, Numbers]
 """Edges: number at this end, number at the other end, edge row."""
@@ -51,6 +58,10 @@ class Ends:
     @property
     def nbytes(self) -> int:
         return int(self.sources.nbytes + self.targets.nbytes)
+
+    def rows(self, rows: Numbers) -> Ends:
+        """Those of some edges."""
+        return Ends(self.sources[rows], self.targets[rows])
 
     def are_below(self, near: int, far: int) -> bool:
         """Whether all sources are numbers below one, and all targets below another."""
@@ -71,15 +82,26 @@ class Edges:
         self._keys: dict[tuple[str, HopDirection], tuple[str, int, str, str]] = {}
         self._lock = RLock()
         self.built = 0
-        """Adjacencies built for this pin."""
+        """Adjacencies built for this pin…"""
+        self.extended = 0
+        """…and those that were made of another pin's."""
 
     @property
     def count(self) -> int:
         return self.stored.rows
 
+    def has(self, form: str) -> bool:
+        """Whether all edges are in memory in a form: their `ends`, `lists` by node in a direction, or the adjacency of one."""
+        kind, _, way = form.rpartition(" ")
+        if form == "ends":
+            return self._memory.peek((self.stored.location, self.stored.pin, form)) is not None
+        return self._memory.peek(self._key("edges" if kind else "adjacency", HopDirection(way))) is not None
+
     def ready(self, direction: HopDirection) -> bool:
-        """Whether the adjacency of a direction is in memory, or was saved and is now."""
+        """Whether the adjacency of a direction is in memory, or follows from that of another pin, or was saved and is now."""
         if self._memory.peek(self._key("adjacency", direction)) is not None:
+            return True
+        if self._ancestor(direction) is not None:
             return True
         if direction in self._asked_saved or direction is HopDirection.BOTH:
             return False
@@ -103,6 +125,8 @@ class Edges:
             return self._memory.keep(self._key("adjacency", direction), lambda: self._build(direction), lambda a: a.nbytes)
 
     def _build(self, direction: HopDirection) -> Adjacency:
+        if (other := self._ancestor(direction)) is not None:
+            return self._extended(direction, *other)
         self.built += 1
         if direction is HopDirection.BOTH:
             return adjacency.both_ways(self.adjacency(HopDirection.OUT), self.adjacency(HopDirection.IN))
@@ -115,6 +139,35 @@ class Edges:
         if self._saved.worth(self.count):
             self._save(direction, built)
         return built
+
+    # ── another pin ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _ancestor(self, direction: HopDirection) -> tuple[Stored, Adjacency] | None:
+        """A pin whose adjacency is in memory and differs in a few edges, where building it anew takes longer than that."""
+        if self.count < _EXTENDED:
+            return None
+        for other in self.stored.others():
+            known: Adjacency | None = self._memory.peek((other.location, other.pin, "adjacency", direction.value))
+            if known is not None and self._other_ends(other) is not None:
+                pieces = self.stored.pieces(other)
+                if changed_rows(pieces, other.rows) * _SMALL_SHARE <= self.count:
+                    return other, known
+        return None
+
+    def _extended(self, direction: HopDirection, other: Stored, known: Adjacency) -> Adjacency:
+        """Neighbours as another pin has them, with those of edges that came since and without those of edges that went."""
+        pieces, before, now = self.stored.pieces(other), self._other_ends(other), self.ends()
+        assert before is not None
+        self.extended += 1
+        come = np.unique(_directed(now.rows(new_rows(pieces)), direction))
+        gone = np.unique(_directed(before.rows(lost_rows(pieces, other.rows)), direction))
+        if len(gone):  # an edge beside the one that went still connects the two
+            near, _ = adjacency.ends_of(gone)
+            touched = now.rows(np.flatnonzero(np.isin(now.sources, near) | np.isin(now.targets, near)))
+            gone = np.setdiff1d(gone, _directed(touched, direction))
+        come = come[~known.connects(*adjacency.ends_of(come))]
+        gone = gone[known.connects(*adjacency.ends_of(gone))]
+        return known.changed(come, gone)
 
     # ── saved state ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,29 +263,39 @@ class Edges:
         with self._lock:
             return self._memory.keep((self.stored.location, self.stored.pin, "ends"), self._read_ends, lambda e: e.nbytes)
 
+    def known_ends(self) -> Ends | None:
+        """Both ends of every edge, if they are in memory or follow from those of another pin."""
+        known: Ends | None = self._memory.peek((self.stored.location, self.stored.pin, "ends"))
+        if known is None and any(self._other_ends(other) is not None for other in self.stored.others()):
+            return self.ends()
+        return known
+
     def _read_ends(self) -> Ends:
-        self.source.load()  # first, so that nodes are numbered in row order
-        self.target.load()
-        taken = None if self.stored.is_extended(self._other_ends) else self._take_saved_ends()
-        if taken is not None:
-            return taken
+        if not self.stored.is_extended(self._other_ends):
+            self.source.load()  # first, so that nodes are numbered in row order
+            self.target.load()
+            taken = self._take_saved_ends()
+            if taken is not None:
+                return taken
         parts = self.stored.assembled(self._other_ends, _slice, _keep, self._read)
         self.stored.remember()
-        joined = np.concatenate(parts) if parts else np.empty((0, 2), np.int32)
-        return Ends(np.ascontiguousarray(joined[:, 0]), np.ascontiguousarray(joined[:, 1]))
+        none = np.empty(0, np.int32)
+        if len(parts) < 2:
+            return parts[0] if parts else Ends(none, none)
+        return Ends(np.concatenate([part.sources for part in parts]), np.concatenate([part.targets for part in parts]))
 
     def _other_ends(self, other: Stored) -> Ends | None:
         found: Ends | None = self._memory.peek((other.location, other.pin, "ends"))
         return found
 
-    def _read(self, chosen: Sequence[Fragment]) -> Array:
+    def _read(self, chosen: Sequence[Fragment]) -> Ends:
         rows = self.stored.read(chosen, ["src", "dst"])
-        found = np.empty((rows.num_rows, 2), np.int32)
+        found = Ends(np.empty(rows.num_rows, np.int32), np.empty(rows.num_rows, np.int32))
         for start in range(0, rows.num_rows, _READ_ROWS):
             part = rows.slice(start, _READ_ROWS).combine_chunks()
             stop = start + part.num_rows
-            found[start:stop, 0] = self.source.numbering.intern(_array(part["src"]))
-            found[start:stop, 1] = self.target.numbering.intern(_array(part["dst"]))
+            found.sources[start:stop] = self.source.numbering.intern(_array(part["src"]))
+            found.targets[start:stop] = self.target.numbering.intern(_array(part["dst"]))
         return found
 
     # ── lookups ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -307,17 +370,22 @@ class Edges:
         return found
 
 
+def _directed(ends: Ends, direction: HopDirection) -> Numbers:
+    """Edges as pairs of a node and its neighbour in a direction."""
+    out, in_ = adjacency.pairs_of(ends.sources, ends.targets), adjacency.pairs_of(ends.targets, ends.sources)
+    return {HopDirection.OUT: out, HopDirection.IN: in_}.get(direction, np.concatenate([out, in_]))
+
+
 def _more_than(ends: Array) -> int:
     return int(ends.max()) + 1 if len(ends) else 0
 
 
-def _slice(ends: Ends, start: int, count: int) -> Array:
-    part = slice(start, start + count)
-    return np.stack([ends.sources[part], ends.targets[part]], axis=1)
+def _slice(ends: Ends, start: int, count: int) -> Ends:
+    return Ends(ends.sources[start : start + count], ends.targets[start : start + count])
 
 
-def _keep(part: Array, kept: Numbers) -> Array:
-    return part[kept]
+def _keep(part: Ends, kept: Numbers) -> Ends:
+    return Ends(part.sources[kept], part.targets[kept])
 
 
 def _array(values: pa.ChunkedArray) -> pa.Array:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import accumulate
 from threading import Lock
@@ -178,6 +178,16 @@ class Existence:
         rows = nodes.load()
         with self._lock:
             return pins.keep(stored.pin, KnownIds(nodes.numbering, rows, stored))
+
+    def known(self, nodes: Nodes, recent: Sequence[Commit]) -> Callable[[str], bool] | None:
+        """Whether nodes of a type exist, if that follows from what is in memory."""
+        stored = nodes.stored
+        with self._lock:
+            pins = self._ids.setdefault(stored.location, _Pins())
+            found = pins.of(stored, recent)
+            if found is None and nodes.loaded:
+                found = pins.keep(stored.pin, KnownIds(nodes.numbering, nodes.load(), stored))
+        return None if found is None else found.has
 
     def ends(self, edges: Edges, recent: Sequence[Commit], wanted: int) -> KnownEnds | None:
         """The same for the nodes that edges of a type touch."""

@@ -8,7 +8,7 @@ hundred of them do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import RLock
 
 import numpy as np
@@ -61,10 +61,14 @@ class Rows:
         return numbers if table is None else table[numbers]
 
 
+Known = Callable[["Nodes"], Callable[[str], bool] | None]
+"""Whether nodes exist, as far as that is known of some without having all ids in memory (`existence`)."""
+
+
 class Nodes:
     """Nodes of one type."""
 
-    def __init__(self, type_: EntityType, stored: Stored, numbering: Numbering, saved: Saved) -> None:
+    def __init__(self, type_: EntityType, stored: Stored, numbering: Numbering, saved: Saved, known: Known | None = None) -> None:
         self.type = type_
         self.stored = stored
         self.numbering = numbering
@@ -72,6 +76,7 @@ class Nodes:
         self.id_property = only_key.name if only_key is not None and only_key.type.is_string else "id"
         """The property that is the id: the key, if it is one text."""
         self._saved = saved
+        self._known = known
         self._rows: Rows | None = stored.derived.get("rows")
         self._asked_saved = False
         self._lock = RLock()
@@ -98,6 +103,8 @@ class Nodes:
                 self.stored.remember()
                 if self._saved.worth(self.count):
                     self.save()
+                if self._known is not None:
+                    self._known(self)
             return self._rows
 
     # ── saved state ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,7 +178,12 @@ class Nodes:
         return self.load().numbers
 
     def number(self, id_: str) -> int:
-        """The node with an id, or `NOBODY`."""
+        """The node with an id, or `NOBODY`. Where all ids were in memory a few commits ago, these are not brought up to date."""
+        if self._rows is None and self._known is not None and (has := self._known(self)) is not None:
+            if not has(id_):
+                return NOBODY
+            number = self.numbering.number(id_)
+            return number if number >= 0 else int(self.numbering.intern(pa.array([id_], pa.string()))[0])
         if self._rows is None and not self._prefers_lookup(1):
             self.load()
         if self._rows is not None:

@@ -27,12 +27,13 @@ from omnigraph.engine.arrays.numbering import Fingerprint, Numbers
 from omnigraph.engine.cost import ledger
 from omnigraph.engine.cost.ledger import Account
 from omnigraph.engine.snapshot.memory import Key, Memory
+from omnigraph.engine.snapshot.pieces import Copied, Piece, compared
 from omnigraph.engine.snapshot.saved import Arrays, Saved, State, deleted_to_array, state_to_vectors, vectors_to_arrays
-from omnigraph.errors import HistoryReclaimed, NotFound, StorageError
 from omnigraph.storage.lance_format.filters import Filter
 from omnigraph.storage.tables.changes import TableState, WrittenRows
-from omnigraph.storage.tables.rows import Fragment, column_identity, deleted, found, fragments, read_fragments, take
+from omnigraph.storage.tables.rows import Fragment, column_identity, found, read_fragments, take
 from omnigraph.storage.tables.table import Table, Tables
+from omnigraph.storage.tables.unopened import deleted_of, fragments_of, recent_rows
 
 T = TypeVar("T")
 
@@ -101,9 +102,14 @@ class Stored:
     def table(self) -> Table:
         return self._tables.open(self.state)
 
+    @property
+    def alike(self) -> Table:
+        """The table at any pin with the same columns: what they are can be asked without opening this one."""
+        return self._tables.writer(self.state)
+
     @cached_property
     def fragments(self) -> tuple[Fragment, ...]:
-        return fragments(self.table)
+        return fragments_of(self._tables, self.state)
 
     def covers(self, column: str) -> bool:
         """Whether an index finds rows by this column without reading through many."""
@@ -122,8 +128,8 @@ class Stored:
         return self._read(name) if found is None else found
 
     def _read(self, name: str) -> Column:
-        identity = column_identity(self.table, name)
-        type_ = self.table.schema.field(name).type
+        identity = column_identity(self.alike, name)
+        type_ = self.alike.schema.field(name).type
         wide = self._saved.worth(self.rows) and _is_vectors(type_)
 
         def same(other: Stored) -> Column | None:
@@ -135,7 +141,7 @@ class Stored:
             same,
             lambda column, start, rows: column.arrow.slice(start, rows),
             lambda part, kept: part.take(pa.array(kept)),
-            lambda chosen: _whole(read_fragments(self.table, chosen, [name])[name]),
+            lambda chosen: _whole(self.read(chosen, [name], afresh=True)[name]),
         )
         found = self._keep(name, Column(_joined(parts, type_), identity))
         if wide:
@@ -231,11 +237,12 @@ class Stored:
             self._memory.put(self._written(tuple(str(file.path) for file in fragment.files)), part, part.nbytes)
             start += size
 
-    def read(self, chosen: Sequence[Fragment], columns: Sequence[str]) -> pa.Table:
-        """All rows of some fragments, in row order; what was just written is not read again, and is remembered no longer."""
+    def read(self, chosen: Sequence[Fragment], columns: Sequence[str], *, afresh: bool = False) -> pa.Table:
+        """All rows of some fragments, in row order; what was just written is not read again. Unless read afresh, what a load has
+        just written is remembered no longer."""
         parts: list[pa.Table] = []
         unread: list[Fragment] = []
-        schema = pa.schema([self.table.schema.field(name) for name in columns])
+        schema = pa.schema([self.alike.schema.field(name) for name in columns])
 
         def read_waiting() -> None:
             if unread:
@@ -243,8 +250,10 @@ class Stored:
                 unread.clear()
 
         for fragment in chosen:
-            rows: pa.Table | None = self._memory.take(self._written(fragment.files))
+            rows: pa.Table | None = None if afresh else self._memory.take(self._written(fragment.files))
             if rows is None or rows.num_rows != fragment.rows or not set(columns) <= set(rows.column_names):
+                rows = recent_rows(self._tables, self.state, fragment, columns)
+            if rows is None:
                 unread.append(fragment)
             else:
                 read_waiting()
@@ -271,6 +280,10 @@ class Stored:
                 return self._extended(other, kept, slice_, keep, read)
         return [read(self.fragments)] if self.fragments else []
 
+    def others(self) -> list[Stored]:
+        """Other pins of the same table that were read lately, youngest first."""
+        return self._ancestors.of(self)
+
     def is_extended(self, source: Callable[[Stored], object]) -> bool:
         """Whether another pin in memory has something to copy from: then there is no need for what was saved."""
         return any(source(other) is not None for other in self._ancestors.of(self))
@@ -283,53 +296,27 @@ class Stored:
         keep: Callable[[pa.Array, Numbers], pa.Array],
         read: Callable[[Sequence[Fragment]], pa.Array],
     ) -> list[pa.Array]:
-        starts: dict[tuple[str, ...], tuple[int, Fragment]] = {}
-        position = 0
-        for fragment in other.fragments:
-            starts[fragment.files] = (position, fragment)
-            position += fragment.rows
         parts: list[pa.Array] = []
-        unread: list[Fragment] = []
-
-        def read_waiting() -> None:
-            if unread:
-                parts.append(read(tuple(unread)))
-                unread.clear()
-
-        for fragment in self.fragments:
-            known = starts.get(fragment.files)
-            if known is None:
-                unread.append(fragment)
-                continue
-            read_waiting()
-            start, old = known
-            if fragment.holds_the_same_as(old):
-                parts.append(slice_(kept, start, old.rows))
-                continue
-            where = self._survivors(other, old, fragment)
-            if where is None:
-                unread.append(fragment)
-                continue
-            parts.append(keep(slice_(kept, start, old.rows), where))
-        read_waiting()
+        for piece in self.pieces(other):
+            if isinstance(piece, Copied):
+                part = slice_(kept, piece.start, piece.rows)
+                parts.append(part if piece.kept is None else keep(part, piece.kept))
+            else:
+                parts.append(read(piece))
         return parts
 
-    def _survivors(self, other: Stored, old: Fragment, fragment: Fragment) -> Numbers | None:
-        """Which rows of a fragment, as another pin has it, are the rows of this one; None: it lacks some, or it is unknown."""
-        try:
-            before = other.offsets(old)
-        except (NotFound, HistoryReclaimed, StorageError):  # the other pin was reclaimed
-            return None
-        after = self.offsets(fragment)
-        where = np.searchsorted(before, after)
-        if (where >= len(before)).any() or (before[where] != after).any():
-            return None  # rows that were deleted there live here: the other pin is younger
-        return where
+    def pieces(self, other: Stored) -> tuple[Piece, ...]:
+        """This pin as what another one has and what it has not, in row order."""
+        key = f"pieces {other.pin}"
+        known: tuple[Piece, ...] | None = self.derived.get(key)
+        if known is None:
+            known = self.derived[key] = compared(self.fragments, other.fragments, self.deleted, other.deleted)
+        return known
 
     def deleted(self, fragment: Fragment) -> Numbers:
         """Where in a fragment the rows stand that are deleted."""
         known = self._deleted.get(fragment)
-        return deleted(self.table, fragment) if known is None else known
+        return deleted_of(self._tables, self.state, fragment) if known is None else known
 
     def offsets(self, fragment: Fragment) -> Numbers:
         """Where in a fragment, as it was written, the rows stand that are not deleted."""

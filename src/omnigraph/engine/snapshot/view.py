@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.arrays.numbering import Numbering
@@ -18,6 +19,9 @@ from omnigraph.engine.snapshot.nodes import Nodes
 from omnigraph.engine.snapshot.saved import Saved
 from omnigraph.engine.snapshot.stored import Ancestors, Stored
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
+
+if TYPE_CHECKING:
+    from omnigraph.embedding.space import Space
 
 
 def table_key(type_: EntityType) -> str:
@@ -43,7 +47,10 @@ class Workspace:
         self.memory = Memory(budget)
         self.ancestors = Ancestors()
         self.existence = Existence()
+        store.commit_index.in_use = save_from is not None
         self.saved = Saved(store.place, store.ref(MAIN).incarnation, read_only=store.read_only, least=save_from)
+        self.spaces: dict[str, Space] = {}
+        """Which models made vectors, as far as somebody has looked: see `search.spaces`."""
         self._numberings: dict[str, Numbering] = {}
         self._lock = Lock()
 
@@ -94,8 +101,11 @@ class View:
             stored = self.workspace.stored(self.snapshot, type_)
             with self._lock:
                 numbering = self.workspace.numbering(stored.location)
-                found = self._nodes.setdefault(name, Nodes(type_, stored, numbering, self.workspace.saved))
+                found = self._nodes.setdefault(name, Nodes(type_, stored, numbering, self.workspace.saved, self._known))
         return found
+
+    def _known(self, nodes: Nodes) -> Callable[[str], bool] | None:
+        return self.workspace.existence.known(nodes, self.snapshot.recent)
 
     def edges(self, name: str) -> Edges:
         """The edges of a type."""

@@ -35,10 +35,10 @@ class Views:
         self._lock = Lock()
 
     def view(self, branch: str | None = None, at: str | None = None) -> View:
-        """The newest state of a branch, or the graph as a commit (or a tag) left it."""
+        """The newest state of a branch, or the graph as a commit (or a tag) left it, or as a branch was at a time."""
         if at is not None:
             if branch is not None:
-                raise UsageError("give a branch or a commit, not both")
+                at = self._at_time(branch, at)
             with self._lock:
                 known = self._past.get(at)
             if known is not None and time.monotonic() - known[1] < _FRESH:
@@ -59,6 +59,14 @@ class Views:
             while len(self._past) > _KEPT:
                 self._past.popitem(last=False)
         return found
+
+    def _at_time(self, branch: str, at: str) -> str:
+        from omnigraph.storage.commits.moments import reads_like_time  # most reads are of now
+
+        if not reads_like_time(at) or "@" in at:
+            raise UsageError("give a branch or a commit, not both", hint="A branch goes with a time.")
+        self._store.ref(branch)  # a branch that is not there is said to be missing
+        return f"{branch}@{at}"
 
     def _snapshot_at(self, at: str) -> Snapshot:
         try:

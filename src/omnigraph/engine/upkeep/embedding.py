@@ -8,14 +8,17 @@ What is stale is read off the graph, nothing is noted down beside it:
     changed    the text is another one than at the last commit that embedded this property, and the vector is still the old one;
                whoever wrote text and vector together meant both
 
-**Work** is cut into parts, by fragments of the table or by ids; each part finds its texts, asks the provider (`embedding.paced`),
+**Work** is cut into parts, by fragments of the table or by ids; each part finds its texts, asks the provider (`write.vectors`),
 and writes whole rows to data files that nothing refers to. Whoever runs the parts, here or on a cluster, does the same; then
-there is one commit per property. Vectors are kept beside the graph until they are committed (`embed_cache`), so a second attempt,
-after a failure or because somebody wrote to the type meanwhile, costs no request.
+there is one commit per property. Vectors are kept beside the graph until they are committed (`write.embedding_cache`), so a
+second attempt, after a failure or because somebody wrote to the type meanwhile, costs no request. Here parts follow one another:
+what is done side by side are requests, and whoever interrupts them waits for none.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -26,22 +29,25 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import Catalog, EntityType, Property
 from omnigraph.catalog.columns import columns_of
-from omnigraph.embedding import Embedder
-from omnigraph.embedding.paced import Pace, Paced
+from omnigraph.embedding import Embedder, Pace, Usage, configured
+from omnigraph.embedding.paced import pace_of
+from omnigraph.embedding.port import require_embedder as require_one
 from omnigraph.engine.history.past import Past
+from omnigraph.engine.search.spaces import record_space, replace_space
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
-from omnigraph.engine.upkeep.embedding_cache import EmbedCache, forget
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.commit import Intent, commit
+from omnigraph.engine.write.embedding_cache import forget
 from omnigraph.engine.write.fill import looked_at
+from omnigraph.engine.write.vectors import Embedding, Group, Maker, ahead, embedded_properties, require_ready, tables_of
 from omnigraph.errors import HistoryReclaimed, ReadSetChanged, UsageError
 from omnigraph.hints import Action, Hint, Option
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.tables.changes import WrittenRows
-from omnigraph.storage.tables.rows import fragments, images, scan_images, scan_without
-from omnigraph.storage.tables.work import PinnedTable, Run, cut
+from omnigraph.storage.tables.rows import fragments, images, scan_images, scan_without, together
+from omnigraph.storage.tables.work import PinnedTable, Run, cut, here
 
 PART_ROWS: Final = 65_536
 """Rows whose missing vectors one part looks for."""
@@ -49,28 +55,23 @@ PART_ROWS: Final = 65_536
 PART_IDS: Final = 4_096
 """Entities whose text has changed that one part takes."""
 
-CHUNK: Final = 1_024
-"""Texts after which vectors are kept."""
-
-EMBED_THREADS: Final = 4
-"""Parts that are worked on side by side in one process: they mostly wait for the provider."""
-
 ATTEMPTS: Final = 5
 """Times everything is written again because somebody else wrote to the type."""
 
 
 def require_embedder(embedder: object | None) -> Embedder:
-    """A provider, or what to do to have one."""
+    """A provider: the one that is given, or the one that the environment asks for."""
+    if embedder is None:
+        embedder = configured(os.environ)
     if embedder is None:
         raise UsageError(
             "no embedding provider is configured",
-            hint=Hint("Give a provider here or when you open the graph: ", Option("embedder")),
+            hint=Hint(
+                "Set OMNIGRAPH_EMBED_PROVIDER and its key, or OMNIGRAPH_EMBEDDINGS_MOCK=1 for made-up vectors.",
+                Hint(" Or give a provider here or when you open the graph: ", Option("embedder")),
+            ),
         )
-    if not isinstance(embedder, Embedder):
-        raise UsageError(
-            f"{type(embedder).__name__} is not an embedding provider", hint="It needs `model` and `embed(texts, dimension)`."
-        )
-    return embedder
+    return require_one(embedder)
 
 
 @frozen
@@ -85,6 +86,8 @@ class EmbeddedProperty:
     """Texts that were sent to the provider: equal ones count once, cached ones not at all."""
     commit: str | None
     """None: everything was up to date."""
+    usage: Usage = Usage()
+    """What the provider was asked, and what it says that costs."""
 
     def __repr__(self) -> str:
         at = "up to date" if self.commit is None else f"{counted(self.entities, 'new vector')}, commit {short_id(self.commit)}"
@@ -110,6 +113,11 @@ class Embedded:
         """Entities with a new vector."""
         return sum(p.entities for p in self.properties)
 
+    @property
+    def usage(self) -> Usage:
+        """What the provider was asked for all of them."""
+        return sum((p.usage for p in self.properties), Usage())
+
 
 @frozen(slots=False)
 class Part:
@@ -118,8 +126,7 @@ class Part:
     table: PinnedTable
     type: EntityType
     property: str
-    embedder: Embedder
-    pace: Pace
+    embedding: Embedding
     fragments: tuple[int, ...] = ()
     ids: tuple[str, ...] = ()
     again: bool = False
@@ -133,7 +140,7 @@ class PartDone:
     written: WrittenRows | None
     kept: pa.Table
     """Ids of the rows, and what the rules about sets look at."""
-    requested: int
+    usage: Usage
     files: tuple[str, ...]
     """Where vectors are kept."""
 
@@ -149,35 +156,27 @@ def embed(
     pace: Pace | None = None,
     again: bool = False,
     actor: str | None = None,
-    run: Run,
+    timeout: float | None = None,
+    run: Run = here,
     workers: int = 1,
 ) -> Embedded:
-    """Bring vectors up to date, of all types or some; `again`: all of them, whatever they have."""
+    """Bring vectors up to date, of all types or some; `again`: all of them, whatever they have. By default in this process."""
     workspace.store.require_writable()
-    job = _Job(workspace, past, branch, embedder, (pace or Pace()).shared_by(workers), again, actor, run)
-    return Embedded(branch, embedder.model, tuple(job.run_property(t, p) for t, p in _properties(view.catalog, types, embedder)))
+    chosen = _types(view.catalog, types)
+    require_ready(workspace, chosen, embedder, again=again)
+    until = None if timeout is None else time.time() + timeout
+    embedding = Embedding(embedder, pace_of(embedder, pace).shared_by(workers), until)
+    job = _Job(workspace, past, branch, embedding, again, actor, run)
+    done = tuple(job.run_property(type_, prop) for type_ in chosen for prop in embedded_properties(type_))
+    return Embedded(branch, embedder.model, done)
 
 
-def _properties(catalog: Catalog, types: Sequence[str] | None, embedder: Embedder) -> list[tuple[EntityType, Property]]:
+def _types(catalog: Catalog, types: Sequence[str] | None) -> list[EntityType]:
     every: dict[str, EntityType] = {**dict(sorted(catalog.nodes.items())), **dict(sorted(catalog.edges.items()))}
     for name in types or ():
         if name not in every:
             raise UsageError(f"there is no type `{name}`", hint=did_you_mean(name, every) or f"There are {', '.join(every)}.")
-    found = [
-        (type_, prop)
-        for name, type_ in every.items()
-        if types is None or name in types
-        for prop in type_.properties.values()
-        if prop.embed is not None
-    ]
-    for type_, prop in found:
-        recorded = None if prop.embed is None else prop.embed.model
-        if recorded is not None and recorded != embedder.model:
-            raise UsageError(
-                f"{type_.name}.{prop.name} is for model `{recorded}`, not `{embedder.model}`",
-                hint="Vectors of different models cannot be compared: configure the recorded one, or name other types.",
-            )
-    return found
+    return [type_ for name, type_ in every.items() if types is None or name in types]
 
 
 @dataclass
@@ -185,20 +184,19 @@ class _Job:
     workspace: Workspace
     past: Past
     branch: str
-    embedder: Embedder
-    pace: Pace
+    embedding: Embedding
     again: bool
     actor: str | None
     run: Run
 
     def run_property(self, type_: EntityType, prop: Property) -> EmbeddedProperty:
-        requested = 0
+        usage = Usage()
         files: list[str] = []
         with self.workspace.store.in_flight():
             for attempt in range(ATTEMPTS):
                 view = self._view()
                 done = self.run(embed_part, self._parts(view, type_, prop))
-                requested += sum(part.requested for part in done)
+                usage = sum((part.usage for part in done), usage)
                 files += [file for part in done for file in part.files]
                 try:
                     entities, made = self._committed(view, type_, prop, done)
@@ -207,7 +205,7 @@ class _Job:
                         raise
                     continue
                 forget(self.workspace.store.place, files)
-                return EmbeddedProperty(type_.name, prop.name, entities, requested, made)
+                return EmbeddedProperty(type_.name, prop.name, entities, usage.texts, made, usage)
         raise AssertionError("unreachable")
 
     def _view(self) -> View:
@@ -217,7 +215,7 @@ class _Job:
     def _parts(self, view: View, type_: EntityType, prop: Property) -> list[Part]:
         state = view.snapshot.tables[table_key(type_)]
         pinned = PinnedTable.of(self.workspace.store.place, state)
-        whole_type = Part(pinned, type_, prop.name, self.embedder, self.pace, again=self.again)
+        whole_type = Part(pinned, type_, prop.name, self.embedding, again=self.again)
         parts = [replace(whole_type, fragments=numbers) for numbers in cut(fragments(view.stored(type_).table), PART_ROWS)]
         changed = [] if self.again else self._changed(view, type_, prop)
         return parts + [replace(whole_type, ids=tuple(changed[at : at + PART_IDS])) for at in range(0, len(changed), PART_IDS)]
@@ -249,19 +247,16 @@ class _Job:
         if not parts:
             return 0, None
         kept = pa.concat_tables([part.kept for part in parts]).combine_chunks()
-        written = [part.written for part in parts if part.written is not None]
-        together = WrittenRows(
-            tuple(f for w in written for f in w.fragments),
-            sum(w.rows for w in written),
-            tuple(f for w in written for f in w.unsynced),
-            min(w.fence for w in written),
-            stored=tuple(s for w in written for s in w.stored),
-        )
-        delta = Delta(type_, kept, written=together)
+        written = together([part.written for part in parts if part.written is not None])
+        embedder = self.embedding.embedder
+        record_space(self.workspace, type_, prop, embedder, self.actor)
+        delta = Delta(type_, kept, written=written)
         key = f"{_key_prefix(type_, prop)}{self.workspace.store.ids.next()}"
-        message = f"{type_.name}.{prop.name} by {self.embedder.model}"
+        message = f"{type_.name}.{prop.name} by {embedder.model}"
         intent = Intent("embed", self.actor, message, strict=frozenset({delta.key}), idempotency_key=key)
         made = commit(self.workspace, view, self.branch, ChangeSet([delta]), intent)
+        if self.again:
+            replace_space(self.workspace, type_, prop, embedder, self.actor)
         return kept.num_rows, None if made is None else made.id
 
 
@@ -275,31 +270,17 @@ def _key_prefix(type_: EntityType, prop: Property) -> str:
 def embed_part(part: Part) -> PartDone:
     """Find stale texts, embed them, and write whole rows to data files."""
     prop = part.type.properties[part.property]
-    assert prop.embed is not None
-    assert prop.type.dimension is not None
-    table, schema = part.table.open(), columns_of(part.type)
-    cache = EmbedCache(part.table.place, part.embedder.model, prop.type.dimension)
-    paced = Paced(part.embedder, part.pace)
-    kept: list[pa.RecordBatch] = []
-    columns = looked_at(part.type)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in _stale(part, prop):
-            row_batch = _with_vectors(batch, prop, cache, paced).select(schema.names).cast(schema)
-            kept.append(row_batch.select(columns))
-            yield row_batch
-
-    rows = batches()
-    first = next(rows, None)
-    if first is None:
-        return PartDone(None, schema.empty_table().select(columns), 0, tuple(cache.files))
-    written = table.write(pa.RecordBatchReader.from_batches(schema, _chained(first, rows)))
-    return PartDone(written, pa.Table.from_batches(kept), paced.requested, tuple(cache.files))
-
-
-def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
+    table, schema, columns = part.table.open(), columns_of(part.type), looked_at(part.type)
+    written, kept = list[WrittenRows](), list[pa.RecordBatch]()
+    with Maker(part.table.place, part.embedding) as maker:
+        groups = (Group.stale(rows, prop, maker) for rows in tables_of(_stale(part, prop), part.type))
+        for group in ahead(groups):
+            batch = group.filled(maker).select(schema.names).cast(schema)
+            kept.append(batch.select(columns))
+            written.append(table.store(pa.RecordBatchReader.from_batches(schema, [batch])))
+            maker.forget()
+        ids = pa.Table.from_batches(kept, pa.schema([schema.field(name) for name in columns]))
+        return PartDone(together(written) if written else None, ids, maker.usage, maker.files)
 
 
 def _stale(part: Part, prop: Property) -> Iterator[pa.RecordBatch]:
@@ -319,18 +300,3 @@ def _stale(part: Part, prop: Property) -> Iterator[pa.RecordBatch]:
         wanted = batch.filter(pc.and_(texts.is_valid(), pc.not_equal(pc.binary_length(texts), 0)))
         if wanted.num_rows:
             yield wanted
-
-
-def _with_vectors(batch: pa.RecordBatch, prop: Property, cache: EmbedCache, paced: Paced) -> pa.RecordBatch:
-    """Rows with the vectors of their texts; without a text there is no vector."""
-    assert prop.embed is not None
-    assert prop.type.dimension is not None
-    texts = batch.column(prop.embed.source)
-    there = pc.fill_null(pc.not_equal(pc.binary_length(texts), 0), False)
-    vectors = cache.embed(paced, texts.filter(there).to_pylist(), CHUNK)
-    new = np.zeros((batch.num_rows, prop.type.dimension), np.float32)
-    mask = there.to_numpy(zero_copy_only=False)
-    new[mask] = vectors
-    column = pa.FixedSizeListArray.from_arrays(pa.array(new.ravel()), prop.type.dimension, mask=pa.array(~mask))
-    at = batch.schema.get_field_index(prop.name)
-    return batch.set_column(at, pa.field(prop.name, column.type), column)

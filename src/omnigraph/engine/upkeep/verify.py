@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.shape import Index, Unique
-from omnigraph.engine.load.read.identity import ids_from_keys
+from omnigraph.engine.load.read.rows.identity import ids_from_keys
 from omnigraph.engine.schema.promises import Promises, broken
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
@@ -84,7 +84,7 @@ def _of_type(view: View, type_: EntityType) -> Iterator[tuple[str, str]]:
             delta = Delta(type_, pa.Table.from_batches([batch]))
             lost = endpoints.check_new_edges(delta, ChangeSet([delta]), view)
             yield from (("LOST_END", v.message) for v in islice(lost, TOLD))
-    elif type_.key:
+    if type_.key:
         yield from islice(_wrong_ids(view, type_), TOLD)
 
 

@@ -41,9 +41,10 @@ def copied(query: lg.MutationQuery, run: Run, external: External) -> Mapping[str
 def _given(query: lg.MutationQuery, run: Run) -> Iterator[tuple[str, str]]:
     """Properties and the URIs they are given."""
     for statement in query.statements:
-        if isinstance(statement, lg.InsertNode | lg.InsertEdge | lg.UpdateNode):
+        if not isinstance(statement, lg.DeleteNode | lg.DeleteEdge | lg.DeleteMatched):
             for assignment in statement.assignments:
-                value = constant(assignment.value, run) if assignment.type.is_blob else None
+                given = assignment.value if assignment.type.is_blob else None
+                value = None if given is None else constant(given, run)
                 uri = None if value is None else uri_of(blob(assignment.property, value))
                 if uri is not None:
                     yield assignment.property, uri

@@ -7,7 +7,7 @@ Whoever wants to change something (a mutation, a load, a merge) says it in this 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import Protocol
@@ -17,9 +17,10 @@ import pyarrow as pa
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.arrays.chunked import NO_IDS, whole
+from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.model.frozen import frozen
-from omnigraph.storage.tables.changes import Marks, WrittenRows
+from omnigraph.storage.tables.changes import Marks, RowPlace, WrittenRows
 
 
 class PlaceList(Protocol):
@@ -39,6 +40,8 @@ class Delta:
     """Images after the change, complete, each id once. If they are written already: the columns that rules about sets look at."""
     removed: pa.Array = field(default_factory=lambda: NO_IDS)
     """Ids of entities that go. None of them is among the rows."""
+    looked_for: pa.Array = field(default_factory=lambda: NO_IDS)
+    """Ids of entities that were to go and are not there: void if one of them comes meanwhile."""
     replaces_all: bool = False
     """The rows become the whole content."""
     gone: pa.Array | None = None
@@ -53,6 +56,16 @@ class Delta:
     """The rows in data files, if they are there already; each was checked by itself before."""
     marks: Marks | None = None
     """Where the rows stand that these replace, if somebody has looked."""
+    absent: Mapping[str, Mask] = field(default_factory=dict)
+    """By column, rows that say nothing about it: no rule about a row by itself asks for their value."""
+    completed: bool = False
+    """The rows were completed from what is committed: void if somebody else changes one of these entities meanwhile."""
+    unchanged: bool = False
+    """Whoever completed them found that everything is there already, exactly so."""
+    stepwise: bool = False
+    """Rows are steps, one after the other: of several of one entity the last one counts."""
+    stood: tuple[RowPlace, ...] = ()
+    """Where few rows stand that are replaced or go, if somebody has looked."""
 
     @property
     def key(self) -> str:

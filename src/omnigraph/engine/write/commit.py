@@ -16,7 +16,7 @@ from omnigraph.engine.snapshot.committed import existing, places
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
 from omnigraph.engine.write.changeset import ChangeSet, Delta, typed
 from omnigraph.engine.write.names import NAMED, cannot_collide, named
-from omnigraph.engine.write.recheck import recheck
+from omnigraph.engine.write.recheck import overtaken, recheck
 from omnigraph.engine.write.validate import relied_on, set_violations, violations
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import ReadSetChanged
@@ -48,7 +48,9 @@ class Intent:
     checked: bool = False
     """Somebody has validated the change against the view already."""
     idempotency_key: str | None = None
-    """What tells this write from all others, if it may be repeated: see `GraphStore.marked`."""
+    """What tells this write from all others, if it may be repeated: see `history.repeats`."""
+    asked: str | None = None
+    """A digest of what it was asked to do, if it may be repeated."""
 
 
 SetRules = Callable[[ChangeSet, View], list[Violation]]
@@ -63,7 +65,7 @@ def commit(
         return None
     if not intent.checked:
         refuse(violations(changes, view))
-    planned = tuple(PlannedChange(d.key, _change(d, view), named(d)) for d in changes if not d.is_empty)
+    planned = tuple(PlannedChange(d.key, change_of(d, view), named(d)) for d in changes if not d.is_empty)
     plan = PublishPlan(
         OpClass.LOGICAL,
         intent.operation,
@@ -78,6 +80,7 @@ def commit(
         merged_parent=intent.merged_parent,
         carried=intent.carried,
         idempotency_key=intent.idempotency_key,
+        asked=intent.asked,
     )
     try:
         return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules)).shown()
@@ -93,10 +96,11 @@ def _by_name(overtaken: ReadSetChanged, view: View) -> ReadSetChanged:
     return ReadSetChanged(message, hint=overtaken.advice)
 
 
-def _change(delta: Delta, view: View) -> Change:
+def change_of(delta: Delta, view: View) -> Change:
+    """What happens to the table of a type."""
     if delta.rows.num_rows == 0 and not delta.replaces_all:
         gone = tuple(delta.removed.to_pylist())
-        return Delete(gone, places(view, delta.type, gone))
+        return Delete(gone, delta.stood or places(view, delta.type, gone))
     written = delta.written
     if written is None:
         written = view.workspace.store.tables.writer(view.snapshot.tables[delta.key]).write(typed(delta.type, delta.rows))
@@ -106,11 +110,12 @@ def _change(delta: Delta, view: View) -> Change:
         return Append(written)
     if delta.must_be_new and not len(delta.removed):
         return Append(written, ArrowIds(delta.rows.num_rows, lambda: delta.ids))
-    if not len(delta.removed) and delta.rows.num_rows <= NAMED and not existing(view, delta.type, delta.ids).any():
+    few = delta.rows.num_rows + len(delta.removed) <= NAMED
+    if few and not delta.stood and not len(delta.removed) and not existing(view, delta.type, delta.ids).any():
         return Append(written, tuple(delta.ids.to_pylist()), or_replace=True)
-    if delta.rows.num_rows + len(delta.removed) <= NAMED:
+    if few:
         ids = tuple(delta.touched.to_pylist())
-        return Upsert(written, ids, delta.marks, places(view, delta.type, ids))
+        return Upsert(written, ids, delta.marks, delta.stood or places(view, delta.type, ids))
     return Upsert(written, ArrowIds(delta.rows.num_rows + len(delta.removed), lambda: delta.touched), delta.marks)
 
 
@@ -137,6 +142,13 @@ class _Again:
                     f"some of the {delta.type.name} that were to be removed were removed while the write was prepared",
                     hint="Retry: what is left is then counted anew.",
                 )
+            if delta.key in moved and len(delta.looked_for) and existing(view, delta.type, delta.looked_for).any():
+                raise ReadSetChanged(
+                    f"some of the {delta.type.name} that were to be removed were added while the write was prepared",
+                    hint="Retry: they are then removed.",
+                )
+            if delta.completed and delta.key in moved:
+                self._refuse_overtaken(delta, view)
         found = self._found(view)
         if any(_left_behind(v, self._changes) for v in found):
             raise ReadSetChanged(
@@ -144,6 +156,16 @@ class _Again:
                 hint="Retry: the edge is then removed too.",
             )
         refuse(found)
+
+    def _refuse_overtaken(self, delta: Delta, now: View) -> None:
+        """Rows that were completed from what was committed say what others meant to change, if they have changed it."""
+        changed = overtaken(delta, self._view, now)
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            raise ReadSetChanged(
+                f"{delta.type.name} `{changed[0]}`{more} changed while the write was prepared",
+                hint="Retry: what is not given is then taken from what is there now.",
+            )
 
     def _found(self, view: View) -> list[Violation]:
         """What is wrong now. Whoever asks the rules in a way of their own asks them about everything."""

@@ -33,7 +33,12 @@ _LONGEST: Final = 1_024
 
 def named(delta: Delta) -> Named | None:
     """What a change of one type notes down."""
-    if delta.replaces_all or delta.written is not None or delta.rows.num_rows + len(delta.removed) > NAMED:
+    if (
+        delta.replaces_all
+        or delta.written is not None
+        or len(delta.looked_for)
+        or delta.rows.num_rows + len(delta.removed) > NAMED
+    ):
         return None
     came, went = tuple(delta.ids.to_pylist()), tuple(delta.removed.to_pylist())
     ends = _ends(delta) if delta.type.is_edge else ()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import by_actor, counted, one_line, short_id
 from omnigraph.storage.commits.lineage import Commit
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.vectors import MadeVectors
 
 
 @frozen
@@ -20,6 +23,8 @@ class Receipt:
     actor: str | None
     commit: Commit | None
     """None when nothing changed."""
+    embedded: MadeVectors | None = None
+    """Vectors that were made for it, where that was asked for."""
 
     def __repr__(self) -> str:
         if self.commit is None:
@@ -38,4 +43,5 @@ class Receipt:
             "affected_edges": self.affected_edges,
             "actor_id": self.actor,
             "commit": None if self.commit is None else self.commit.to_dict(),
+            **({} if self.embedded is None else {"embedded": self.embedded.to_dict()}),
         }

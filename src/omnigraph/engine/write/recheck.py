@@ -13,19 +13,25 @@ all rows decide. Nothing is found nearly always, and then asking again costs wha
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arrays.chunked import among, whole
+from omnigraph.engine.snapshot.committed import existing
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules import cardinality, endpoints, identity, unique
+from omnigraph.engine.write.unchanged import equal
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.frozen import frozen
-from omnigraph.storage.tables.rows import Fragment, deleted, read_fragments
+from omnigraph.storage.tables.rows import Fragment, deleted, images, read_fragments
 from omnigraph.storage.tables.table import Table
+
+_COMPARED: Final = 4_096
+"""Entities that are compared at a time."""
 
 
 def recheck(changes: ChangeSet, before: View, now: View) -> list[Violation]:
@@ -52,6 +58,31 @@ def _may_be_wrong(delta: Delta, changes: ChangeSet, before: View, now: View) -> 
     ends = [now.catalog.nodes[name] for name in {edge.source, edge.target}]
     went = [_since(Delta(node, pa.table({})), before, now).anything_went for node in ends]
     return any(went) and any(endpoints.check_new_edges(delta, changes, now))
+
+
+def overtaken(delta: Delta, before: View, now: View) -> list[str]:
+    """Ids of a change whose entities are not committed as they were: another image, or there and not there."""
+    since = _since(delta, before, now)
+    suspect = among(delta.ids, whole(since.came["id"]))
+    if since.anything_went:
+        suspect |= existing(before, delta.type, delta.ids) & ~existing(now, delta.type, delta.ids)
+    ids = delta.ids.filter(pa.array(suspect)).to_pylist()
+    found: list[str] = []
+    for at in range(0, len(ids), _COMPARED):
+        some = ids[at : at + _COMPARED]
+        old, new = (_by_id(images(view.stored(delta.type).table, some)) for view in (before, now))
+        found += [id_ for id_ in some if not _same_image(old.get(id_), new.get(id_))]
+    return found
+
+
+def _by_id(rows: pa.Table) -> dict[str, pa.Table]:
+    return {id_: rows.slice(at, 1) for at, id_ in enumerate(rows["id"].to_pylist())}
+
+
+def _same_image(old: pa.Table | None, new: pa.Table | None) -> bool:
+    if old is None or new is None:
+        return old is new
+    return all(equal(old[name], new[name]) for name in old.column_names)
 
 
 @frozen(slots=False)

@@ -17,6 +17,7 @@ from omnigraph.engine.write.changeset import ChangeSet, Delta, no_rows
 from omnigraph.errors import ResourceLimit
 from omnigraph.hints import Action, Hint
 from omnigraph.model.limits import MAX_MUTATION_BYTES, MAX_MUTATION_ROWS
+from omnigraph.storage.tables.changes import RowPlace
 
 Row = dict[str, object]
 
@@ -29,6 +30,7 @@ class MutationStaging:
         self._rows: dict[str, dict[str, Row]] = {}
         self._removed: dict[str, dict[str, None]] = {}
         self._known: dict[str, set[str]] = {}
+        self._stood: dict[str, dict[str, RowPlace]] = {}
         self.versions: dict[str, list[Row]] = {}
         """Every image a statement made, also those that a later one replaced: each must be valid by itself."""
 
@@ -43,7 +45,7 @@ class MutationStaging:
         self.versions.setdefault(key, []).append(row)
         if len(self.versions[key]) > MAX_MUTATION_ROWS:
             raise ResourceLimit(
-                f"a mutation may touch at most {MAX_MUTATION_ROWS:,} rows of {type_.name}",
+                f"a mutation may insert or update at most {MAX_MUTATION_ROWS:,} rows of {type_.name}",
                 hint=Hint("For bulk changes use ", Action("load"), "."),
             )
 
@@ -54,9 +56,17 @@ class MutationStaging:
         removed.update(dict.fromkeys(ids))
         return len(removed) - before
 
+    def seen(self, type_: EntityType, places: Iterable[RowPlace]) -> None:
+        """Where entities stand that are replaced or go."""
+        self._stood.setdefault(self._key(type_), {}).update((place.id, place) for place in places)
+
     def pending(self, type_: EntityType) -> Mapping[str, Row]:
         """Images of a type so far."""
         return self._rows.get(self._key(type_), {})
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self._rows.values()) and not any(self._removed.values())
 
     def changes(self) -> ChangeSet:
         """The whole change."""
@@ -66,7 +76,9 @@ class MutationStaging:
             table = self._table(type_, list(rows.values()))
             removed = pa.array(list(self._removed.get(key, {})), pa.string())
             fresh = bool(rows) and not self._known.get(key)
-            deltas.append(Delta(type_, table, removed, fresh=fresh))
+            touched = {*rows, *self._removed.get(key, {})}
+            stood = tuple(place for id_, place in self._stood.get(key, {}).items() if id_ in touched)
+            deltas.append(Delta(type_, table, removed, fresh=fresh, stood=stood))
         return ChangeSet(deltas)
 
     def every_version(self) -> Iterable[Delta]:

@@ -1,22 +1,21 @@
-"""Grammar of `.gq` expressions, values and conditions.
+"""Grammar of `.gq` expressions and values; conditions are in `conditions`.
 
-    expr       := call | agg | propAccess | variable | literal | ident          (ordered; the final ident is an alias reference)
+    expr       := product ( ( "+" | "-" ) product )*
+    product    := operand ( ( "*" | "/" | "%" ) operand )*
+    operand    := "(" expr ")" | "-" operand | call | agg | propAccess | variable | literal | ident    (the last is an alias)
     call       := now "(" ")" | nearest "(" propAccess "," expr ")" | search "(" expr "," expr ")"
                 | fuzzy "(" expr "," expr ("," expr)? ")" | match_text "(" expr "," expr ")" | bm25 "(" expr "," expr ")"
                 | rrf "(" rank "," rank ("," expr)? ")"                         rank := nearest | bm25
-    agg        := ( count | sum | avg | min | max ) "(" distinct? expr ")"
+                | ( lower | upper | length | concat | coalesce | days | hours | minutes | seconds ) "(" expr ("," expr)* ")"
+    agg        := ( count | sum | avg | min | max | collect ) "(" distinct? expr ")"
     propAccess := variable "." ident
     literal    := "[" ( literal ("," literal)* )? "]" | "datetime" "(" string ")" | "date" "(" string ")"
                 | string | "-"? float | "-"? integer | bool
     value      := literal | variable | now
 
-    condition  := conjunct ("or" conjunct)*
-    conjunct   := primary ("and" primary)*
-    primary    := "(" condition ")" | expr filterOp expr | expr "is" "not"? "null" | expr "in" expr | textTest
-    filterOp   := "starts_with" | "contains" | ">=" | "<=" | "!=" | ">" | "<" | "="
-
-The minus sign, `distinct`, `is`, `in`, `and`, `or` and the parentheses go beyond the base language. They are tried only where the
-base grammar has nothing, and their words must end where they end, so a text of the base language keeps its meaning.
+The minus sign, arithmetic, `distinct` and the parentheses go beyond the base language. They are tried only where the base
+grammar has nothing, so a text of the base language keeps its meaning. For the same reason a minus that touches the digit after it
+is a sign wherever another column or clause may begin: `return { $a.x -1 }` has two columns, `return { $a.x - 1 }` has one.
 """
 
 from __future__ import annotations
@@ -34,36 +33,97 @@ from omnigraph.language.cursor import (
     whole_word,
     word,
 )
+from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.language.gq import tree as t
 from omnigraph.language.pg.tree import Name
-from omnigraph.model.limits import MAX_CONDITIONS, MAX_LIST_ITEMS, MAX_U64, MIN_I64
+from omnigraph.model.limits import MAX_LIST_ITEMS, MAX_U64, MIN_I64
 
 LEFT, RIGHT, COMMA, DOT = word("("), word(")"), word(","), word(".")
 LIST_OPEN, LIST_CLOSE = word("["), word("]")
 VARIABLE = Pattern(r"\$[a-z_][A-Za-z0-9_]*+", "a variable (`$name`)")
-CALL_AHEAD = Pattern(rf"(?:now|nearest|search|fuzzy|match_text|bm25|rrf|count|sum|avg|min|max)(?={TRIVIA}\()", "a function")
+FUNCTION_NAMES = (*(f.value for f in t.Function), *(f.value for f in t.AggregateFunction))
+CALL_AHEAD = Pattern(rf"(?:{'|'.join(FUNCTION_NAMES)})(?={TRIVIA}\()", "a function")
 NOW_AHEAD = Pattern(rf"now(?={TRIVIA}\()", "`now()`")
 TEMPORAL_AHEAD = Pattern(rf"(?:datetime|date)(?={TRIVIA}\()", 'date("…") or datetime("…")')
 FLOAT = Pattern(r"-?[0-9]++\.[0-9]++", "a number")
 INTEGER = Pattern(r"-?[0-9]++", "a number")
-OPERATOR = Pattern(r"starts_with|contains|>=|<=|!=|>|<|=", "a comparison (`=` `!=` `<` `<=` `>` `>=` `contains` `starts_with`)")
+_ARITHMETIC = "`+` `-` `*` `/` `%`"
+SUM_OPERATOR = Pattern(r"\+|-(?!>)", _ARITHMETIC)
+LOOSE_SUM_OPERATOR = Pattern(r"\+|-(?![0-9>])", _ARITHMETIC)
+"""The same where another column or clause may begin, with a number that has a sign."""
+PRODUCT_OPERATOR = Pattern(r"\*|/(?![/*])|%", _ARITHMETIC)
+MINUS = Pattern(r"-(?![0-9>])", "`-`")
 COMPARISON = Pattern(r">=|<=|!=|>|<|=", "a comparison (`=` `!=` `<` `<=` `>` `>=`)")
-IS, NOT, NULL, IN, AND, OR = (whole_word(w) for w in ("is", "not", "null", "in", "and", "or"))
 DISTINCT = whole_word("distinct")
 
+_OF_ANY_NUMBER = (
+    frozenset({t.Function.LOWER, t.Function.UPPER, t.Function.LENGTH, t.Function.CONCAT, t.Function.COALESCE}) | t.SPANS
+)
+"""Functions whose arguments the type checker counts."""
+_CALLED = (*FUNCTION_NAMES, "date", "datetime")
+"""What may stand before parentheses."""
 _AGGREGATES = {f.value: f for f in t.AggregateFunction}
 _FUNCTIONS = {f.value: f for f in t.Function}
 VALUE = "a value (a literal, a parameter or `now()`)"
 """What is expected where an inline match, an assignment or a predicate compares."""
 
 
-def expression(c: Cursor) -> t.Expression:
-    """Any expression, or `NoMatch`."""
+def expression(c: Cursor, *, loose: bool = False, first: t.Expression | None = None) -> t.Expression:
+    """Any expression, or `NoMatch`.
+
+    `loose`: another column or clause may begin right after it, which a number with a sign then does. `first`: its first operand,
+    if that was read already.
+    """
+    start = c.start if first is None else first.span.start
+    operators = LOOSE_SUM_OPERATOR if loose else SUM_OPERATOR
+    left = _product(c, first, start)
+    depth = 0
+    while c.next_char() in _SUMS and (sign := c.accept(operators)) is not None:
+        c.enter()
+        depth += 1
+        after = c.start
+        left = t.Arithmetic(left, t.ArithmeticOperator(sign), _product(c, None, after), c.since(start))
+    for _ in range(depth):
+        c.leave()
+    return left
+
+
+_SUMS = frozenset("+-")
+_PRODUCTS = frozenset("*/%")
+
+
+def _product(c: Cursor, first: t.Expression | None, start: int) -> t.Expression:
+    left = _operand(c) if first is None else first
+    depth = 0
+    while c.next_char() in _PRODUCTS and (sign := c.accept(PRODUCT_OPERATOR)) is not None:
+        c.enter()
+        depth += 1
+        left = t.Arithmetic(left, t.ArithmeticOperator(sign), _operand(c), c.since(start))
+    for _ in range(depth):
+        c.leave()
+    return left
+
+
+def _operand(c: Cursor) -> t.Expression:
     first = c.next_char()
     if first == "$":
         return _variable_or_access(c)
+    if first == "-" and c.looking_at(MINUS):
+        start = c.start
+        c.expect(MINUS)
+        c.enter()
+        operand = _operand(c)
+        c.leave()
+        return t.Negative(operand, c.since(start))
     if first in _LITERAL_STARTS:
         return literal(c)
+    if first == "(":
+        c.expect(LEFT)
+        c.enter()
+        inner = expression(c)
+        c.expect(RIGHT)
+        c.leave()
+        return inner
     name = c.accept(CALL_AHEAD) if c.looking_at(CALL_AHEAD) else None
     if name is not None:
         return _call(c, name)
@@ -73,6 +133,9 @@ def expression(c: Cursor) -> t.Expression:
     text = c.accept(IDENT) if c.looking_at(IDENT) else None
     if text is None:
         raise c.fail("a value")
+    if c.text.startswith("(", c.pos):
+        help = did_you_mean(text, _CALLED, closeness=0.65) or f"there are {one_of(_CALLED, limit=len(_CALLED))}"
+        raise TextError("unknown-function", f"no function `{text}`", c.last, help)
     return t.Alias(text, c.last)
 
 
@@ -133,6 +196,12 @@ def _aggregate_argument(c: Cursor) -> tuple[bool, t.Expression]:
 def _call_arguments(c: Cursor, function: t.Function) -> tuple[t.Expression, ...]:
     if function is t.Function.NOW:
         return ()
+    if function in _OF_ANY_NUMBER:
+        found = [expression(c)]
+        while c.accept(COMMA) is not None:
+            c.count("values in lists", MAX_LIST_ITEMS, "give fewer")
+            found.append(expression(c))
+        return tuple(found)
     if function is t.Function.RRF:
         first: t.Expression = rank(c)
         c.expect(COMMA)
@@ -229,75 +298,3 @@ def value(c: Cursor) -> t.Expression:
     if found is None:
         raise c.fail(VALUE)
     return found
-
-
-def condition(c: Cursor) -> t.Condition:
-    """Comparisons joined by `and` and `or`."""
-    start = c.start
-    parts = [_conjunct(c)]
-    while (part := _joined(c, OR, conjunct=True)) is not None:
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else t.Or(tuple(parts), c.since(start))
-
-
-def _conjunct(c: Cursor) -> t.Condition:
-    start = c.start
-    parts = [_primary(c)]
-    while (part := _joined(c, AND, conjunct=False)) is not None:
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else t.And(tuple(parts), c.since(start))
-
-
-def _joined(c: Cursor, connective: Pattern, *, conjunct: bool) -> t.Condition | None:
-    """The operand after a connective; nothing when what follows is not one and so belongs to the next clause."""
-    mark = c.mark()
-    if c.accept(connective) is None:
-        return None
-    try:
-        return _conjunct(c) if conjunct else _primary(c)
-    except NoMatch:
-        c.reset(mark)
-        return None
-
-
-def _primary(c: Cursor) -> t.Condition:
-    if c.accept(LEFT) is not None:
-        c.enter()
-        inner = condition(c)
-        c.expect(RIGHT)
-        c.leave()
-        return inner
-    start = c.start
-    c.count("comparisons", MAX_CONDITIONS, "use `in` with a list, or ask several queries")
-    left = expression(c)
-    operator = c.accept(OPERATOR)
-    if operator is not None:
-        return t.Comparison(left, t.Operator(operator), expression(c), c.since(start))
-    found = _null_test(c, left, start) or _membership(c, left, start)
-    if found is not None:
-        return found
-    if isinstance(left, t.Call) and left.function in t.TEXT_TESTS:
-        return t.TextTest(left, c.since(start))
-    raise NoMatch
-
-
-def _null_test(c: Cursor, operand: t.Expression, start: int) -> t.IsNull | None:
-    mark = c.mark()
-    if c.accept(IS) is None:
-        return None
-    negated = c.accept(NOT) is not None
-    if c.accept(NULL) is None:
-        c.reset(mark)
-        return None
-    return t.IsNull(operand, negated, c.since(start))
-
-
-def _membership(c: Cursor, operand: t.Expression, start: int) -> t.Among | None:
-    mark = c.mark()
-    if c.accept(IN) is None:
-        return None
-    try:
-        return t.Among(operand, expression(c), c.since(start))
-    except NoMatch:
-        c.reset(mark)
-        return None

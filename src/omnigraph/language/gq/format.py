@@ -25,9 +25,10 @@ Conditions are written with the fewest parentheses that read back as the same tr
 and the next begins, a few that look idle are not:
 
     ($x contains $y)                        without them, a traversal over an edge called `contains`
+    (-$x.a < 3)                             without them, subtracted from the clause before
     (search($d.body, $q)) contains_tax = 3  without them, `search(…) contains _tax`: one clause runs into the next
 
-The first kind is always written. The second takes a bare name used as an operand, which no valid query has in a condition; in a
+The first two are always written. The third takes a bare name used as an operand, which no valid query has in a condition; in a
 block with one, the parentheses at either end of a clause stay as they were written.
 """
 
@@ -90,14 +91,21 @@ def _write_read(read: t.Read, layout: Layout) -> None:
     _write_block("match", read.match, read.match_span.start, layout)
     projections = [(_projection(p), p.span) for p in read.projections]
     layout.listing("return distinct {" if read.distinct else "return {", projections, "}", _place(read.return_part))
+    if read.having is not None:
+        having = _condition(read.having, None, first=False, last=False)
+        layout.listing("having {", [(having, read.having.span)], "}", _place(read.having_part))
     if read.order:
         orderings = [(_ordering(o), o.span) for o in read.order]
         layout.listing("order {", orderings, "}", _place(read.order_part))
-    paging = [(f"limit {read.limit}", read.limit_span)] if read.limit is not None else []
+    paging = [(f"limit {_count(read.limit)}", read.limit_span)] if read.limit is not None else []
     if read.offset is not None:
-        paging.append((f"offset {read.offset}", read.offset_span))
+        paging.append((f"offset {_count(read.offset)}", read.offset_span))
     if paging:
         layout.line(" ".join(text for text, _ in paging), paging[0][1].to(paging[-1][1]))
+
+
+def _count(count: int | t.Variable) -> str:
+    return f"${count.name}" if isinstance(count, t.Variable) else str(count)
 
 
 def _place(part: t.Part | None) -> Bracket:
@@ -111,7 +119,8 @@ def _projection(projection: t.Projection) -> str:
 
 def _ordering(ordering: t.Ordering) -> str:
     text = _expression(ordering.expression)
-    return text if ordering.direction is None else f"{text} {ordering.direction.value}"
+    text = text if ordering.direction is None else f"{text} {ordering.direction.value}"
+    return text if ordering.nulls is None else f"{text} nulls {ordering.nulls.value}"
 
 
 # ── clauses ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,13 +174,13 @@ def _block_word(clause: t.Negation | t.Optional) -> str:
 
 
 def _assignments(assignments: Iterable[t.Assignment]) -> list[tuple[str, Span]]:
-    return [(f"{a.property}: {_expression(a.value)}", a.span) for a in assignments]
+    return [(f"{a.property}: {'null' if isinstance(a.value, t.Null) else _expression(a.value)}", a.span) for a in assignments]
 
 
 def _traversal(traversal: t.Traversal) -> str:
     edge = f"<{traversal.edge}>" if traversal.undirected else str(traversal.edge)
     if traversal.binding is not None:
-        edge = f"${traversal.binding.name}:{edge}"
+        edge = f"${traversal.binding.name}:{'shortest ' if traversal.shortest else ''}{edge}"
     if traversal.hops is not None:
         most = "" if traversal.hops.maximum is None else str(traversal.hops.maximum)
         edge += f"{{{traversal.hops.minimum},{most}}}"
@@ -195,17 +204,20 @@ def _condition(condition: t.Condition, clause: Span | None, *, first: bool, last
                 else:
                     texts.append(_condition(part, clause, first=first and number == 1, last=last and number == len(parts)))
             return (" and " if isinstance(condition, t.And) else " or ").join(texts)
+        case t.Not(part=part):
+            text = f"not ({_condition(part, clause, first=False, last=False)})"
         case t.Comparison(left=left, operator=operator, right=right):
             text = f"{_expression(left)} {operator.value} {_expression(right)}"
         case t.IsNull(operand=operand, negated=negated):
             text = f"{_expression(operand)} is {'not ' if negated else ''}null"
-        case t.Among(operand=operand, choices=choices):
-            text = f"{_expression(operand)} in {_expression(choices)}"
+        case t.Among(operand=operand, choices=choices, negated=negated):
+            text = f"{_expression(operand)} {'not ' if negated else ''}in {_expression(choices)}"
         case t.TextTest(call=call):
             text = _expression(call)
         case _:
             assert_never(condition)
-    opened = first and (_reads_as_traversal(condition) or (clause is not None and clause.start < condition.span.start))
+    joins = _reads_as_traversal(condition) or (text[0] == "-" and not text[1].isdigit())
+    opened = first and (joins or (clause is not None and clause.start < condition.span.start))
     closed = last and clause is not None and condition.span.end < clause.end
     return f"({text})" if opened or closed else text
 
@@ -213,12 +225,19 @@ def _condition(condition: t.Condition, clause: Span | None, *, first: bool, last
 def _reads_as_traversal(condition: t.Condition) -> bool:
     """Whether a condition at the start of a clause would be taken for `$a edge $b`."""
     match condition:
-        case t.Comparison(left=t.Variable(), operator=t.Operator.CONTAINS | t.Operator.STARTS_WITH, right=other):
-            return isinstance(other, t.Variable | t.Access)
-        case t.Among(operand=t.Variable(), choices=other):
-            return isinstance(other, t.Variable | t.Access)
+        case t.Comparison(left=t.Variable(), operator=operator, right=other) if operator.value.isidentifier():
+            return isinstance(_first(other), t.Variable | t.Access)
+        case t.Among(operand=t.Variable(), choices=other, negated=False):
+            return isinstance(_first(other), t.Variable | t.Access)
         case _:
             return False
+
+
+def _first(expression: t.Expression) -> t.Expression:
+    """What an expression begins with."""
+    while isinstance(expression, t.Arithmetic):
+        expression = expression.left
+    return expression
 
 
 def _has_bare_names(block: t.Block) -> bool:
@@ -230,14 +249,26 @@ def _compares_a_name(condition: t.Condition) -> bool:
     match condition:
         case t.And(parts=parts) | t.Or(parts=parts):
             return any(map(_compares_a_name, parts))
+        case t.Not(part=part):
+            return _compares_a_name(part)
         case t.Comparison(left=one, right=other) | t.Among(operand=one, choices=other):
-            return isinstance(one, t.Alias) or isinstance(other, t.Alias)
+            return _holds_a_name(one) or _holds_a_name(other)
         case t.IsNull(operand=operand):
-            return isinstance(operand, t.Alias)
+            return _holds_a_name(operand)
         case t.TextTest():
             return False
         case _:
             assert_never(condition)
+
+
+def _holds_a_name(expression: t.Expression) -> bool:
+    match expression:
+        case t.Arithmetic(left=left, right=right):
+            return _holds_a_name(left) or _holds_a_name(right)
+        case t.Negative(operand=operand):
+            return _holds_a_name(operand)
+        case _:
+            return isinstance(expression, t.Alias)
 
 
 # ── mutations ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,21 +277,31 @@ def _compares_a_name(condition: t.Condition) -> bool:
 def _write_statement(statement: t.Statement, layout: Layout) -> None:
     start, end = statement.span
     match statement:
-        case t.Insert(type=type_, assignments=assignments):
+        case t.Insert(type=type_, assignments=assignments, match=match):
+            if match is not None:
+                _write_block("match", match, start, layout)
+                start = statement.action
             place = Bracket(start, layout.sign_after("{", type_.span.end), Span(end - 1, end), end)
             layout.listing(f"insert {type_} {{", _assignments(assignments), "}", place)
         case t.Update(type=type_, assignments=assignments, where=where):
             closing = layout.sign_after("}", assignments[-1].span.end)
             place = Bracket(start, layout.sign_after("{", type_.span.end), closing, end)
-            layout.listing(f"update {type_} set {{", _assignments(assignments), f"}} where {_predicate(where)}", place)
+            layout.listing(f"update {type_} set {{", _assignments(assignments), f"}} where {_where(where)}", place)
         case t.Delete(type=type_, where=where):
-            layout.line(f"delete {type_} where {_predicate(where)}", statement.span)
+            layout.line(f"delete {type_} where {_where(where)}", statement.span)
+        case t.MatchedUpdate(match=match, variable=changed, assignments=assignments):
+            _write_block("match", match, start, layout)
+            place = Bracket(statement.action, layout.sign_after("{", changed.span.end), Span(end - 1, end), end)
+            layout.listing(f"update ${changed.name} set {{", _assignments(assignments), "}", place)
+        case t.MatchedDelete(match=match, variable=gone):
+            _write_block("match", match, start, layout)
+            layout.line(f"delete ${gone.name}", Span(statement.action, end))
         case _:
             assert_never(statement)
 
 
-def _predicate(predicate: t.Predicate) -> str:
-    return f"{predicate.property} {predicate.operator.value} {_expression(predicate.value)}"
+def _where(condition: t.Condition) -> str:
+    return _condition(condition, None, first=False, last=False)
 
 
 # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,8 +319,23 @@ def _expression(expression: t.Expression) -> str:
             return f"${text}"
         case t.Alias(name=text):
             return text
+        case t.Arithmetic(left=left, operator=sign, right=right):
+            return f"{_factor(left, sign, right=False)} {sign.value} {_factor(right, sign, right=True)}"
+        case t.Negative(operand=operand):
+            alone = not isinstance(operand, t.Arithmetic | t.Integer | t.Float)
+            return f"-{_expression(operand)}" if alone else f"-({_expression(operand)})"
         case _:
             return _literal(expression)
+
+
+def _factor(operand: t.Expression, sign: t.ArithmeticOperator, *, right: bool) -> str:
+    """An operand, in parentheses where it would be taken apart without them."""
+    text = _expression(operand)
+    if not isinstance(operand, t.Arithmetic):
+        return text
+    closer = operand.operator in t.PRODUCTS and sign not in t.PRODUCTS
+    as_close = (operand.operator in t.PRODUCTS) == (sign in t.PRODUCTS)
+    return text if closer or (as_close and not right) else f"({text})"
 
 
 def _literal(literal: t.Literal) -> str:

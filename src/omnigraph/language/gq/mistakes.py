@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from omnigraph.language.cursor import IDENT, TYPE, TYPE_NAME
-from omnigraph.language.gq.expressions import COMPARISON, VALUE, VARIABLE
+from omnigraph.language.gq.expressions import VALUE, VARIABLE
 from omnigraph.language.gq.grammar import ANNOTATION, EDGE_NAME
 from omnigraph.language.mistakes import MISTAKES_ANYWHERE, TYPE_MISTAKES, Mistake
 
 _VALUES = "a literal, a parameter or `now()`"
-_ONE_COMPARISON = "`where` takes exactly one comparison (= != < <= > >=): `where slug = $slug`"
-_READ_OR_CHANGE = "a query reads or changes the graph, not both; a mutation finds its rows by `where`"
+_CONDITIONS = "conditions are joined with `and` and `or`: `where slug = $slug and age > 3`"
+_READ_OR_CHANGE = "a query reads or changes the graph, not both; a mutation has no `return`"
 _ANNOTATIONS = 'annotations stand after the parameter list: query q() @description("…") { … }'
 
 _HEADER = (
@@ -32,18 +32,13 @@ _HEADER = (
 )
 
 _MUTATIONS = (
-    Mistake(r"(?:and|or)\b|&&|\|\||,", _ONE_COMPARISON, r"\bwhere\b[^{}]*", expecting="`insert`"),
-    Mistake(r"(?:in|is|not|contains|starts_with|like|between)\b", _ONE_COMPARISON, expecting=COMPARISON.expected),
-    Mistake(
-        r"\$\w+\.(?P<name>\w+)", "`where` names the property alone: `where «name» = …`", r"\bwhere", expecting=IDENT.expected
-    ),
-    Mistake(r"[({]", _ONE_COMPARISON, r"\bwhere", expecting=IDENT.expected),
+    Mistake(r"&&|\|\||,", _CONDITIONS, r"\bwhere\b[^{}]*", expecting="`insert`"),
     Mistake(r"", "say which ones: `where slug = $slug`", expecting="`where`"),
     Mistake(r"", "write `update «type» set { property: value } where …`", r"\bupdate\s+(?P<type>\w+)", expecting="`set`"),
     Mistake(r"", "write `set { property: value }`", r"\bset", expecting="`{`"),
     Mistake(
         r"\$",
-        "name the type: `delete Person where slug = $slug`; edges too: `delete Knows where from = $slug`",
+        "name the type: `delete Knows where from = $slug`; what a variable stands for is found by `match { … }` before",
         r"\bdelete",
         expecting=TYPE_NAME.expected,
     ),
@@ -73,14 +68,19 @@ _MUTATIONS = (
     ),
     Mistake(r"(?:remove|drop)\b", "write `delete`", expecting="`insert`"),
     Mistake(r"return\b|not\b|optional\b|\$", "a read starts with `match { … }`", expecting="`match`"),
-    Mistake(r"(?:return|match)\b", _READ_OR_CHANGE, expecting="`insert`"),
+    Mistake(r"return\b", _READ_OR_CHANGE, expecting="`insert`"),
+    Mistake(
+        r"[A-Z]\w*",
+        "after `match { … }` name one of its variables: `delete $p`, `update $p set { … }`",
+        r"\b(?:update|delete)",
+        expecting=VARIABLE.expected,
+    ),
 )
 
 _READ = (
     Mistake(r"\(", "patterns stand in braces: match { $p: Person }", r"\bmatch"),
     Mistake(r"match\b", "a query has one match block: put all clauses into it", expecting="`return`"),
     Mistake(r"(?P<word>not|optional)\b", "`«word» { … }` stands inside the match block", expecting="`return`"),
-    Mistake(r"(?:insert|update|delete)\b", _READ_OR_CHANGE, expecting="`return`"),
     Mistake(r"with\b", "there is no `with`: one match block, one return", expecting="`return`"),
     Mistake(r"\}", "a read ends with `return { … }`", expecting="`return`"),
     Mistake(r"[$\w]", "what is returned stands in braces: return { $p.name }", r"\breturn", expecting="`{`"),
@@ -89,9 +89,9 @@ _READ = (
     Mistake(r"by\b", "write `order { $p.name desc }`", r"\border"),
     Mistake(r"desc\b|asc\b", "`nearest` orders by distance and takes no direction", r"\)"),
     Mistake(r"ending\b", "write `asc` or `desc`", r"(?:asc|desc)"),
-    Mistake(r"(?:limit|order)\b", "the order is: match, return, order, limit, offset"),
+    Mistake(r"(?:limit|order|having)\b", "the order is: match, return, having, order, limit, offset"),
     Mistake(r"skip\b", "write `offset`, after `limit`"),
-    Mistake(r"(?:where|filter|having)\b", "conditions stand inside `match { }`"),
+    Mistake(r"(?:where|filter)\b", "conditions stand inside `match { }`, those about groups in `having { }` after `return`"),
 )
 
 _CLAUSES = (
@@ -148,7 +148,7 @@ _EXPRESSIONS = (
     Mistake(r"\*", "there is no `*`: list the properties, `$p` returns the id"),
     Mistake(
         r"(?:null|None|nil)\b",
-        "write `is null` or `is not null`; to leave a property empty, leave it out or pass a nullable parameter",
+        "write `is null` or `is not null`; to leave a property empty, write `null` or leave it out",
     ),
     Mistake(r"(?i:true|false)\b", "write `true` or `false`", expecting=VALUE),
     Mistake(r"\w+\s*\(", "the only function here is `now()`", expecting=VALUE),

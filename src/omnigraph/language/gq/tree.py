@@ -103,6 +103,15 @@ class Function(Enum):
     MATCH_TEXT = "match_text"
     BM25 = "bm25"
     RRF = "rrf"
+    LOWER = "lower"
+    UPPER = "upper"
+    LENGTH = "length"
+    CONCAT = "concat"
+    COALESCE = "coalesce"
+    DAYS = "days"
+    HOURS = "hours"
+    MINUTES = "minutes"
+    SECONDS = "seconds"
 
 
 TEXT_TESTS = frozenset({Function.SEARCH, Function.FUZZY, Function.MATCH_TEXT})
@@ -110,6 +119,9 @@ TEXT_TESTS = frozenset({Function.SEARCH, Function.FUZZY, Function.MATCH_TEXT})
 
 RANKINGS = frozenset({Function.NEAREST, Function.BM25, Function.RRF})
 """Functions that order entities by relevance."""
+
+SPANS = frozenset({Function.DAYS, Function.HOURS, Function.MINUTES, Function.SECONDS})
+"""Functions that make a duration of a whole number."""
 
 
 @frozen
@@ -125,6 +137,7 @@ class AggregateFunction(Enum):
     AVG = "avg"
     MIN = "min"
     MAX = "max"
+    COLLECT = "collect"
 
 
 @frozen
@@ -135,7 +148,37 @@ class Aggregate:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Expression = Call | Aggregate | Access | Variable | Literal | Alias
+class ArithmeticOperator(Enum):
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    REMAINDER = "%"
+
+
+PRODUCTS = frozenset({ArithmeticOperator.MULTIPLY, ArithmeticOperator.DIVIDE, ArithmeticOperator.REMAINDER})
+"""Operators that bind more closely than the others."""
+
+
+@frozen
+class Arithmetic:
+    """`a + b`. Parentheses are not kept: the tree says what belongs together."""
+
+    left: Expression
+    operator: ArithmeticOperator
+    right: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@frozen
+class Negative:
+    """`-x`, where x is no number written out: the sign of such a number belongs to it."""
+
+    operand: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Expression = Call | Aggregate | Access | Variable | Literal | Alias | Arithmetic | Negative
 
 
 # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -143,6 +186,7 @@ Expression = Call | Aggregate | Access | Variable | Literal | Alias
 
 class Operator(Enum):
     STARTS_WITH = "starts_with"
+    ENDS_WITH = "ends_with"
     CONTAINS = "contains"
     GE = ">="
     LE = "<="
@@ -171,10 +215,11 @@ class IsNull:
 
 @frozen
 class Among:
-    """`x in [a, b]`, `x in $list`."""
+    """`x in [a, b]`, `x in $list`, `x not in $list`."""
 
     operand: Expression
     choices: Expression
+    negated: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -198,10 +243,26 @@ class Or:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Condition = Comparison | IsNull | Among | TextTest | And | Or
+@frozen
+class Not:
+    """`not ( … )`: where what is inside is known to be false."""
+
+    part: Condition
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Condition = Comparison | IsNull | Among | TextTest | And | Or | Not
+CONDITIONS = (Comparison, IsNull, Among, TextTest, And, Or, Not)
 
 
 # ── clauses ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Null:
+    """`null`: a property gets no value."""
+
+    span: Span = field(default=NOWHERE, compare=False)
 
 
 @frozen
@@ -209,7 +270,8 @@ class Assignment:
     """`property: value`, in an inline match or a mutation."""
 
     property: Name
-    value: Expression
+    value: Expression | Null
+    """`null` only in a mutation."""
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -234,7 +296,7 @@ class Hops:
 
 @frozen
 class Traversal:
-    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with hop bounds before the target."""
+    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, `$a $p:shortest edge{1,3} $b`, with hop bounds before the target."""
 
     source: Variable
     edge: Name
@@ -242,6 +304,8 @@ class Traversal:
     binding: Variable | None = None
     undirected: bool = False
     hops: Hops | None = None
+    shortest: bool = False
+    """Whether the variable in front is the shortest path, and no edge."""
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -294,11 +358,18 @@ class Direction(Enum):
     DESC = "desc"
 
 
+class Nulls(Enum):
+    FIRST = "first"
+    LAST = "last"
+
+
 @frozen
 class Ordering:
     expression: Expression
     direction: Direction | None = None
     """None when not written: ascending."""
+    nulls: Nulls | None = None
+    """Where missing values come; None when not written: they are the smallest."""
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -317,29 +388,25 @@ class Read:
     projections: tuple[Projection, ...]
     distinct: bool = False
     order: tuple[Ordering, ...] = ()
-    limit: int | None = None
-    offset: int | None = None
+    limit: int | Variable | None = None
+    offset: int | Variable | None = None
+    having: Condition | None = None
     match_span: Span = field(default=NOWHERE, compare=False)
     return_part: Part | None = field(default=None, compare=False)
     order_part: Part | None = field(default=None, compare=False)
+    having_part: Part | None = field(default=None, compare=False)
     limit_span: Span = field(default=NOWHERE, compare=False)
     offset_span: Span = field(default=NOWHERE, compare=False)
-
-
-@frozen
-class Predicate:
-    """`where property <op> value`."""
-
-    property: Name
-    operator: Operator
-    value: Expression
-    span: Span = field(default=NOWHERE, compare=False)
 
 
 @frozen
 class Insert:
     type: Name
     assignments: tuple[Assignment, ...]
+    match: Block | None = None
+    """One for each row of a pattern; without one, one."""
+    action: int = field(default=0, compare=False)
+    """Where the statement goes on after its pattern."""
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -347,18 +414,40 @@ class Insert:
 class Update:
     type: Name
     assignments: tuple[Assignment, ...]
-    where: Predicate
+    where: Condition
+    """A bare name is a property of what is updated."""
     span: Span = field(default=NOWHERE, compare=False)
 
 
 @frozen
 class Delete:
     type: Name
-    where: Predicate
+    where: Condition
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Statement = Insert | Update | Delete
+@frozen
+class MatchedUpdate:
+    """`match { … } update $v set { … }`: what a variable of a pattern stands for."""
+
+    match: Block
+    variable: Variable
+    assignments: tuple[Assignment, ...]
+    action: int = field(default=0, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@frozen
+class MatchedDelete:
+    """`match { … } delete $v`."""
+
+    match: Block
+    variable: Variable
+    action: int = field(default=0, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Statement = Insert | Update | Delete | MatchedUpdate | MatchedDelete
 
 
 @frozen

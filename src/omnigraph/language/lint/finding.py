@@ -48,8 +48,12 @@ class Finding:
 class SchemaFacts(Protocol):
     """What lint rules ask of a schema."""
 
-    def key_properties(self, node_type: str) -> frozenset[str]:
-        """Properties that make up the key of a node type; none if there is no such type."""
+    def key_properties(self, type_: str) -> frozenset[str]:
+        """Properties that make up the key of a type, without the ends of an edge; none if there is no such type."""
+        ...
+
+    def is_edge(self, type_: str) -> bool:
+        """Whether a name is that of an edge type, and of no node type."""
         ...
 
     def settable_properties(self, node_type: str) -> tuple[str, ...] | None:

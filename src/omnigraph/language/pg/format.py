@@ -18,7 +18,7 @@
 
     node Tag {}
 
-    edge Knows: Person -> Person @card(0..5)
+    edge Knows: Person -> Person @card(0..5) @key(src, dst)
     edge WorksAt: Person -> Company @description("…") {
         since: Date
     }
@@ -88,6 +88,8 @@ def _write_declaration(declaration: t.Declaration, layout: Layout) -> None:
             else:
                 first = (f"{ends} {_cardinality(cardinality)}", Span(start, cardinality.span.end))
             pieces += [(_annotation(a), a.span) for a in annotations]
+            pieces += [(_constraint(constraint), constraint.span) for constraint in declaration.constraints]
+            pieces.sort(key=lambda piece: piece[1].start)
         case _:
             assert_never(declaration)
     _write_start(first, pieces, declaration.body, layout)
@@ -132,8 +134,8 @@ def _write_member(member: t.Member, layout: Layout) -> None:
                 _write_enum(member, member.enum_order or tuple(map(t.Name, type_.enum_values)), layout)
             else:
                 layout.line(" ".join((f"{name}: {type_.display()}", *map(_annotation, annotations))), member.span)
-        case t.Constraint(kind=kind, arguments=arguments):
-            layout.line(f"@{kind.value}({', '.join(map(_argument, arguments))})", member.span)
+        case t.Constraint():
+            layout.line(_constraint(member), member.span)
         case _:
             assert_never(member)
 
@@ -155,6 +157,10 @@ def _annotation(annotation: t.Annotation) -> str:
         return f"@{annotation.name}"
     named = "".join(f", {key}={_literal(value)}" for key, value in annotation.kwargs)
     return f"@{annotation.name}({_literal(annotation.value)}{named})"
+
+
+def _constraint(constraint: t.Constraint) -> str:
+    return f"@{constraint.kind.value}({', '.join(map(_argument, constraint.arguments))})"
 
 
 def _argument(argument: t.ConstraintArgument) -> str:

@@ -5,7 +5,7 @@
     interface   := "interface" typeName "{" prop* "}"
     node        := "node" typeName annot* implements? "{" ( prop | constraint )* "}"
     implements  := "implements" typeName ("," typeName)*
-    edge        := "edge" typeName ":" typeName "->" typeName card? annot* ( "{" ( prop | constraint )* "}" )?
+    edge        := "edge" typeName ":" typeName "->" typeName card? ( annot | constraint )* ( "{" ( prop | constraint )* "}" )?
     card        := "@card" "(" integer ".." integer? ")"
     prop        := ident ":" coreType "?"? annot*
     coreType    := "[" base "]" | "enum" "(" enumValue ("," enumValue)* ")" | "Vector" "(" integer ")" | base
@@ -115,11 +115,14 @@ def _edge(c: Cursor, start: int) -> Edge:
     c.expect(ARROW)
     target = _name(c, TYPE_NAME)
     cardinality = _cardinality(c)
-    annotations = _annotations(c)
+    annotations, constraints = _annotations(c), list[Constraint]()
+    while (constraint := _constraint(c)) is not None:
+        constraints.append(constraint)
+        annotations += _annotations(c)
     body = _body(c) if c.looking_at(OPEN) else None
     if body is None:
         c.accept(OPEN)  # notes that a body could stand here
-    return Edge(name, source, target, cardinality, annotations, body, c.since(start))
+    return Edge(name, source, target, cardinality, annotations, body, tuple(constraints), c.since(start))
 
 
 def _cardinality(c: Cursor) -> Cardinality | None:
@@ -189,7 +192,10 @@ def _type(c: Cursor) -> tuple[PropertyType, tuple[Name, ...]]:
     else:
         scalar = Scalar(c.expect(BASE))
     nullable = c.accept(QUESTION) is not None
-    return PropertyType(scalar, nullable, is_list, values, dimension), written
+    declared = tuple(value.text for value in written)
+    return PropertyType(
+        scalar, nullable, is_list, values, dimension, declared if declared != values and written else None
+    ), written
 
 
 def _enum_values(c: Cursor) -> tuple[Name, ...]:

@@ -90,7 +90,7 @@ ConstraintArgument = Range | Literal
 
 @frozen
 class Constraint:
-    """A body constraint: `@key(a, b)`, `@range(p, 0..1)` and the like."""
+    """A constraint in a body or in the header of an edge: `@key(a, b)`, `@range(p, 0..1)` and the like."""
 
     kind: ConstraintKind
     arguments: tuple[ConstraintArgument, ...]
@@ -151,6 +151,8 @@ class Edge:
     annotations: tuple[Annotation, ...]
     body: Body | None
     """None when the braces are left out."""
+    constraints: tuple[Constraint, ...] = ()
+    """Those in its header: `edge Knows: Person -> Person @key(src, dst)`."""
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.history.baseline import Baseline as CapturedBaseline
     from omnigraph.service.caller import Caller
 
@@ -27,5 +27,5 @@ class Baseline(GraphOperation["CapturedBaseline"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.EXPORT, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> CapturedBaseline:
+    def on(self, graph: AnyGraph, caller: Caller) -> CapturedBaseline:
         return graph.baseline(self.branch, kinds=self.kinds, types=self.types, ops=self.ops)

@@ -11,7 +11,7 @@ from omnigraph.service.operation import GraphChange, Lookup
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.reclaiming.reclaim import ReclaimReport
 
@@ -28,7 +28,7 @@ class Cleanup(GraphChange["ReclaimReport"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.ADMIN),)
 
-    def on(self, graph: Graph, caller: Caller) -> ReclaimReport:
+    def on(self, graph: AnyGraph, caller: Caller) -> ReclaimReport:
         return graph.cleanup(self.keep, self.older_than, dry_run=self.dry_run, actor=caller.actor)
 
     @property

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access
 from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.history.blocks import Block
     from omnigraph.service.caller import Caller
 
@@ -25,11 +25,18 @@ class CommitChanges(GraphOperation["Block"]):
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
+    max_bytes: int = 4 << 20
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, None, self.commit)
 
-    def on(self, graph: Graph, caller: Caller) -> Block:
+    def on(self, graph: AnyGraph, caller: Caller) -> Block:
         return graph.commit_changes(
-            self.commit, page_token=self.page_token, limit=self.limit, kinds=self.kinds, types=self.types, ops=self.ops
+            self.commit,
+            page_token=self.page_token,
+            limit=self.limit,
+            max_bytes=self.max_bytes,
+            kinds=self.kinds,
+            types=self.types,
+            ops=self.ops,
         )

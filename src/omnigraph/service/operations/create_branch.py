@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphChange, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.commits.refs import Ref
 
@@ -25,7 +25,7 @@ class CreateBranch(GraphChange["Ref"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.BRANCH_CREATE, lookup.branch_of(self.from_), self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> Ref:
+    def on(self, graph: AnyGraph, caller: Caller) -> Ref:
         return graph.branches.create(self.branch, from_=self.from_, actor=caller.actor)
 
     def commit_of(self, result: Ref) -> str | None:

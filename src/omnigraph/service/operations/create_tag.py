@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphChange, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.commits.refs import Tag
 
@@ -26,7 +26,7 @@ class CreateTag(GraphChange["Tag"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.BRANCH_CREATE, lookup.branch_of(self.commit or self.branch), self.tag),)
 
-    def on(self, graph: Graph, caller: Caller) -> Tag:
+    def on(self, graph: AnyGraph, caller: Caller) -> Tag:
         named = self.commit or graph.commit(self.branch).id
         return graph.tags.create(self.tag, named, actor=caller.actor)
 

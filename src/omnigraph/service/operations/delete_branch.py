@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphChange, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.commits.lineage import Commit
 
@@ -24,7 +24,7 @@ class DeleteBranch(GraphChange["Commit | None"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.BRANCH_DELETE, target_branch=self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> Commit | None:
+    def on(self, graph: AnyGraph, caller: Caller) -> Commit | None:
         return graph.branches.delete(self.branch, actor=caller.actor)
 
     def commit_of(self, result: Commit | None) -> str | None:

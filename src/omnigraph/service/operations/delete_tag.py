@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphChange, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.commits.deleted_tags import DeletedTag
 
@@ -24,7 +24,7 @@ class DeleteTag(GraphChange["DeletedTag | None"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.BRANCH_DELETE, target_branch=self.tag),)
 
-    def on(self, graph: Graph, caller: Caller) -> DeletedTag | None:
+    def on(self, graph: AnyGraph, caller: Caller) -> DeletedTag | None:
         return graph.tags.delete(self.tag, actor=caller.actor)
 
     def commit_of(self, result: DeletedTag | None) -> str | None:

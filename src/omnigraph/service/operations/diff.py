@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access
 from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.history.diff import Diff as FoundDiff
     from omnigraph.service.caller import Caller
 
@@ -28,5 +28,5 @@ class Diff(GraphOperation["FoundDiff"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (*read_of(lookup, None, self.before), *read_of(lookup, None, self.after))
 
-    def on(self, graph: Graph, caller: Caller) -> FoundDiff:
+    def on(self, graph: AnyGraph, caller: Caller) -> FoundDiff:
         return graph.diff(self.before, self.after, kinds=self.kinds, types=self.types, ops=self.ops)

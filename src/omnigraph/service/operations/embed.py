@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphChange, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.upkeep.embedding import Embedded
     from omnigraph.service.caller import Caller
 
@@ -22,9 +22,10 @@ class Embed(GraphChange["Embedded"]):
     types: tuple[str, ...] | None = None
     branch: str = "main"
     again: bool = False
+    timeout: float | None = None
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.CHANGE, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> Embedded:
-        return graph.embed(types=self.types, branch=self.branch, again=self.again, actor=caller.actor)
+    def on(self, graph: AnyGraph, caller: Caller) -> Embedded:
+        return graph.embed(types=self.types, branch=self.branch, again=self.again, timeout=self.timeout, actor=caller.actor)

@@ -11,9 +11,10 @@ from omnigraph.service.operation import GraphOperation, Lookup, query_size, read
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.execution.explain import Explanation
-    from omnigraph.engine.graph import Graph
     from omnigraph.engine.planning.prepared import QueryText
+    from omnigraph.engine.reading import TraversalName
     from omnigraph.service.caller import Caller
 
 
@@ -28,12 +29,21 @@ class Explain(GraphOperation["Explanation"]):
     branch: str | None = None
     at: str | None = None
     analyze: bool = False
+    traversal: TraversalName | None = None
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, self.branch, self.at)
 
-    def on(self, graph: Graph, caller: Caller) -> Explanation:
-        return graph.explain(self.source, self.params, name=self.query_name, branch=self.branch, at=self.at, analyze=self.analyze)
+    def on(self, graph: AnyGraph, caller: Caller) -> Explanation:
+        return graph.explain(
+            self.source,
+            self.params,
+            name=self.query_name,
+            branch=self.branch,
+            at=self.at,
+            analyze=self.analyze,
+            traversal=self.traversal,
+        )
 
     @property
     def size(self) -> int:

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
 
 
@@ -22,5 +22,5 @@ class ListBranches(GraphOperation["list[str]"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ),)
 
-    def on(self, graph: Graph, caller: Caller) -> list[str]:
+    def on(self, graph: AnyGraph, caller: Caller) -> list[str]:
         return graph.branches.list()

@@ -10,7 +10,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.commits.lineage import Commit
 
@@ -29,7 +29,7 @@ class ListCommits(GraphOperation["list[Commit]"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> list[Commit]:
+    def on(self, graph: AnyGraph, caller: Caller) -> list[Commit]:
         if self.before is None:
             return graph.commits(self.branch, self.limit, maintenance=self.maintenance)
         found = graph.commits(self.branch, maintenance=self.maintenance)

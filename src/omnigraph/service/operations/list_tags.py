@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.commits.refs import Tag
 
@@ -23,5 +23,5 @@ class ListTags(GraphOperation["list[Tag]"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ),)
 
-    def on(self, graph: Graph, caller: Caller) -> list[Tag]:
+    def on(self, graph: AnyGraph, caller: Caller) -> list[Tag]:
         return graph.tags.list()

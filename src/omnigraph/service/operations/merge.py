@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphCommit, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.history.conflicts import Resolve
     from omnigraph.engine.history.merge import Merge as Merged
     from omnigraph.service.caller import Caller
@@ -26,6 +26,7 @@ class Merge(GraphCommit["Merged"]):
     resolve: Resolve = None
     strict: bool = False
     message: str | None = None
+    idempotency_key: str | None = None
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (
@@ -34,7 +35,7 @@ class Merge(GraphCommit["Merged"]):
             else (Access(Action.BRANCH_MERGE, self.source, self.into),)
         )
 
-    def on(self, graph: Graph, caller: Caller) -> Merged:
+    def on(self, graph: AnyGraph, caller: Caller) -> Merged:
         return graph.merge(
             self.source,
             self.into,
@@ -43,6 +44,7 @@ class Merge(GraphCommit["Merged"]):
             strict=self.strict,
             actor=caller.actor,
             message=self.message,
+            idempotency_key=self.idempotency_key,
         )
 
     @property

@@ -11,7 +11,7 @@ from omnigraph.service.operation import GraphCommit, Lookup, query_size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.planning.prepared import QueryText
     from omnigraph.engine.write.receipt import Receipt
     from omnigraph.service.caller import Caller
@@ -28,11 +28,13 @@ class Mutate(GraphCommit["Receipt"]):
     branch: str = "main"
     if_commit: str | None = None
     message: str | None = None
+    idempotency_key: str | None = None
+    embed: bool = False
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.CHANGE, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> Receipt:
+    def on(self, graph: AnyGraph, caller: Caller) -> Receipt:
         return graph.mutate(
             self.source,
             self.params,
@@ -41,6 +43,8 @@ class Mutate(GraphCommit["Receipt"]):
             if_commit=self.if_commit,
             actor=caller.actor,
             message=self.message,
+            idempotency_key=self.idempotency_key,
+            embed=self.embed,
         )
 
     @property

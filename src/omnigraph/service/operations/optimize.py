@@ -12,7 +12,7 @@ from omnigraph.service.operation import GraphChange, Lookup
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.upkeep.reconcile import Optimized, TypeOutcome
     from omnigraph.service.caller import Caller
 
@@ -28,7 +28,7 @@ class Optimize(GraphChange["Optimized"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.ADMIN, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> Optimized:
+    def on(self, graph: AnyGraph, caller: Caller) -> Optimized:
         return graph.optimize(self.branch, progress=self.progress, actor=caller.actor)
 
     def changed(self, result: Optimized) -> bool:

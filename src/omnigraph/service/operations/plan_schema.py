@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.canonical_json import Json
     from omnigraph.catalog.identity import Resolution
     from omnigraph.catalog.migration import MigrationPlan
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.language.source import Source
     from omnigraph.service.caller import Caller
 
@@ -28,6 +28,7 @@ class PlanSchema(GraphOperation["tuple[MigrationPlan, Resolution]"]):
     branch: str = "main"
     allow_data_loss: bool = False
     backfill: Mapping[str, Json] = field(default_factory=dict)
+    compute: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -36,9 +37,11 @@ class PlanSchema(GraphOperation["tuple[MigrationPlan, Resolution]"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> tuple[MigrationPlan, Resolution]:
+    def on(self, graph: AnyGraph, caller: Caller) -> tuple[MigrationPlan, Resolution]:
         from omnigraph.catalog.migration import plan_change
-        from omnigraph.engine.parts import parts_of
+        from omnigraph.engine.parts import accepted_schema
 
-        accepted = parts_of(graph).view(self.branch).catalog.ir
-        return plan_change(accepted, self.desired, allow_data_loss=self.allow_data_loss, backfill=self.backfill)
+        accepted = accepted_schema(graph, self.branch).catalog.ir
+        return plan_change(
+            accepted, self.desired, allow_data_loss=self.allow_data_loss, backfill=self.backfill, compute=self.compute
+        )

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.history.feed import ChangePage
     from omnigraph.service.caller import Caller
 
@@ -25,9 +25,20 @@ class PollChanges(GraphOperation["ChangePage"]):
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
+    max_bytes: int = 4 << 20
+    max_commits: int = 128
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> ChangePage:
-        return graph.changes(self.since, branch=self.branch, limit=self.limit, kinds=self.kinds, types=self.types, ops=self.ops)
+    def on(self, graph: AnyGraph, caller: Caller) -> ChangePage:
+        return graph.changes(
+            self.since,
+            branch=self.branch,
+            limit=self.limit,
+            max_bytes=self.max_bytes,
+            max_commits=self.max_commits,
+            kinds=self.kinds,
+            types=self.types,
+            ops=self.ops,
+        )

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from threading import Event
 
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.execution.result import Result
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.planning.prepared import QueryText
+    from omnigraph.engine.reading import TraversalName
+    from omnigraph.engine.snapshot.view import View
     from omnigraph.service.caller import Caller
 
 
@@ -33,40 +36,50 @@ class Query(GraphOperation["Result"]):
     memory_limit: int | None = None
     cancel: Event | None = field(default=None, compare=False, repr=False)
     """Set by whoever no longer wants the answer."""
+    view: View | None = field(default=None, compare=False, repr=False)
+    """What is read, if it was looked at already."""
+    traversal: TraversalName | None = None
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, self.branch, self.at)
 
-    def on(self, graph: Graph, caller: Caller) -> Result:
+    def on(self, graph: AnyGraph, caller: Caller) -> Result:
+        if self.view is not None:
+            from omnigraph.engine.parts import parts_of
+
+            return parts_of(graph).session(self.view, self.branch, self.at).query(self.source, self.params, name=self.query_name)
         return graph.query(
             self.source,
             self.params,
             name=self.query_name,
             branch=self.branch,
             at=self.at,
+            traversal=self.traversal,
             timeout=self.timeout,
             memory_limit=self.memory_limit,
             cancel=self.cancel,
         )
 
-    def state(self, graph: Graph) -> str:
+    def until(self, cancel: Event) -> Query:
+        """The same, which ends when somebody sets an event."""
+        return replace(self, cancel=cancel)
+
+    def seen(self, graph: Graph) -> View:
         """What it would read now: the same until the next commit, or until what is stored is laid out anew."""
         from omnigraph.engine.parts import parts_of
 
-        return parts_of(graph).view(self.branch, self.at).snapshot.layout
+        return parts_of(graph).view(self.branch, self.at)
 
-    def is_small(self, graph: Graph) -> bool:
+    def is_small(self, graph: Graph, view: View) -> bool:
         """Whether its plan proves to be small."""
         from omnigraph.engine.parts import parts_of
         from omnigraph.engine.planning.small import is_small
 
-        parts = parts_of(graph)
-        view = parts.view(self.branch, self.at)
-        return is_small(parts.reader.prepare(view, self.source, self.query_name).plan(view), view)
+        return is_small(parts_of(graph).reader.prepare(view, self.source, self.query_name).plan(view), view)
 
-    def unlimited(self) -> Query:
-        """The same without limits: for one that is known to stay far below them."""
-        return replace(self, timeout=None, memory_limit=None, cancel=None)
+    def quickly(self, view: View) -> Query:
+        """The same of what was seen, without limits: for one that is known to stay far below them."""
+        return Query(self.graph, self.source, self.params, self.query_name, self.branch, self.at, view=view)
 
     @property
     def size(self) -> int:

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access
 from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.inspect import Blob
     from omnigraph.service.caller import Caller
 
@@ -29,5 +29,5 @@ class ReadBlob(GraphOperation["Blob"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, self.branch, self.at)
 
-    def on(self, graph: Graph, caller: Caller) -> Blob:
+    def on(self, graph: AnyGraph, caller: Caller) -> Blob:
         return graph.blob(self.entity, self.type, self.id, self.property_name, branch=self.branch, at=self.at)

@@ -11,8 +11,8 @@ from omnigraph.service.operation import GraphOperation, Lookup, read_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from omnigraph.engine.export.subgraph import Node
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
+    from omnigraph.engine.export.entities import Node
     from omnigraph.service.caller import Caller
 
 
@@ -27,8 +27,8 @@ class ReadNodes(GraphOperation["tuple[Node, ...]"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, None, self.at)
 
-    def on(self, graph: Graph, caller: Caller) -> tuple[Node, ...]:
-        from omnigraph.engine.export.subgraph import nodes_by_id
+    def on(self, graph: AnyGraph, caller: Caller) -> tuple[Node, ...]:
+        from omnigraph.engine.export.entities import nodes_by_id
         from omnigraph.engine.parts import parts_of
 
         view = parts_of(graph).view(at=self.at)

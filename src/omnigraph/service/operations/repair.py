@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.inspect import GraphSnapshot
     from omnigraph.service.caller import Caller
 
@@ -23,5 +23,5 @@ class Repair(GraphOperation["GraphSnapshot"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.ADMIN),)
 
-    def on(self, graph: Graph, caller: Caller) -> GraphSnapshot:
+    def on(self, graph: AnyGraph, caller: Caller) -> GraphSnapshot:
         return graph.snapshot()

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphCommit, Lookup, read_of
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.history.conflicts import Resolve
     from omnigraph.engine.history.merge import Merge as Merged
     from omnigraph.service.caller import Caller
@@ -30,7 +30,7 @@ class Revert(GraphCommit["Merged"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ if self.dry_run else Action.CHANGE, self.branch), *read_of(lookup, None, self.commit))
 
-    def on(self, graph: Graph, caller: Caller) -> Merged:
+    def on(self, graph: AnyGraph, caller: Caller) -> Merged:
         return graph.revert(
             self.commit,
             self.branch,

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
 
 
@@ -23,5 +23,5 @@ class ShowBranch(GraphOperation["str"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ, self.branch),)
 
-    def on(self, graph: Graph, caller: Caller) -> str:
+    def on(self, graph: AnyGraph, caller: Caller) -> str:
         return graph.commit(self.branch).id

@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.commits.lineage import Commit
 
@@ -25,5 +25,5 @@ class ShowCommit(GraphOperation["Commit"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ),)
 
-    def on(self, graph: Graph, caller: Caller) -> Commit:
+    def on(self, graph: AnyGraph, caller: Caller) -> Commit:
         return graph.commit(self.commit, maintenance=self.maintenance)

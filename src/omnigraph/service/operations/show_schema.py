@@ -9,22 +9,13 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.catalog.catalog import Catalog
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
+    from omnigraph.engine.schema.documents import AcceptedSchema
     from omnigraph.service.caller import Caller
 
 
 @frozen(slots=False)
-class ShownSchema:
-    """A schema as text and as what it means, and the commit that has it."""
-
-    source: str
-    catalog: Catalog
-    commit: str
-
-
-@frozen(slots=False)
-class ShowSchema(GraphOperation[ShownSchema]):
+class ShowSchema(GraphOperation["AcceptedSchema"]):
     """The schema of a branch, or of the graph as a commit or tag has it."""
 
     name: ClassVar = "schema show"
@@ -34,8 +25,7 @@ class ShowSchema(GraphOperation[ShownSchema]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ),)
 
-    def on(self, graph: Graph, caller: Caller) -> ShownSchema:
-        from omnigraph.engine.parts import parts_of
+    def on(self, graph: AnyGraph, caller: Caller) -> AcceptedSchema:
+        from omnigraph.engine.parts import accepted_schema
 
-        view = parts_of(graph).view(self.branch, self.at)
-        return ShownSchema(graph.schema(at=view.snapshot.commit), view.catalog, view.snapshot.commit)
+        return accepted_schema(graph, self.branch, self.at)

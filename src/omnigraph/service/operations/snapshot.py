@@ -1,4 +1,4 @@
-"""What stands where at the newest commit of a branch."""
+"""What stands where at the newest commit of a branch, or at a commit or tag."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from omnigraph.policy.port import Access
 from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.inspect import GraphSnapshot
     from omnigraph.service.caller import Caller
 
 
 @frozen(slots=False)
 class Snapshot(GraphOperation["GraphSnapshot"]):
-    """What stands where at the newest commit of a branch."""
+    """What stands where at the newest commit of a branch, or at a commit or tag."""
 
     name: ClassVar = "snapshot"
     branch: str | None = None
+    at: str | None = None
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return read_of(lookup, self.branch, None)
+        return read_of(lookup, self.branch, self.at)
 
-    def on(self, graph: Graph, caller: Caller) -> GraphSnapshot:
-        return graph.snapshot(self.branch)
+    def on(self, graph: AnyGraph, caller: Caller) -> GraphSnapshot:
+        return graph.snapshot(self.branch, self.at)

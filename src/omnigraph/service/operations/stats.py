@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access
 from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.inspect import Stats as GraphStats
     from omnigraph.service.caller import Caller
 
@@ -25,5 +25,5 @@ class Stats(GraphOperation["GraphStats"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, self.branch, self.at)
 
-    def on(self, graph: Graph, caller: Caller) -> GraphStats:
+    def on(self, graph: AnyGraph, caller: Caller) -> GraphStats:
         return graph.stats(self.branch, self.at)

@@ -11,7 +11,7 @@ from omnigraph.service.operation import GraphOperation, Lookup, read_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
 
 
@@ -35,7 +35,7 @@ class StreamExport(GraphOperation[ExportStream]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, self.branch, self.at, Action.EXPORT)
 
-    def on(self, graph: Graph, caller: Caller) -> ExportStream:
+    def on(self, graph: AnyGraph, caller: Caller) -> ExportStream:
         from omnigraph.engine.export.lines import chunks, exported_types
         from omnigraph.engine.parts import parts_of
 

@@ -11,8 +11,8 @@ from omnigraph.service.operation import GraphOperation, Lookup, query_size, read
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.engine.export.subgraph import Subgraph as MatchedSubgraph
-    from omnigraph.engine.graph import Graph
     from omnigraph.engine.planning.prepared import QueryText
     from omnigraph.service.caller import Caller
 
@@ -32,7 +32,7 @@ class Subgraph(GraphOperation["MatchedSubgraph"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return read_of(lookup, self.branch, self.at)
 
-    def on(self, graph: Graph, caller: Caller) -> MatchedSubgraph:
+    def on(self, graph: AnyGraph, caller: Caller) -> MatchedSubgraph:
         most = {} if self.limit is None else {"limit": self.limit}
         return graph.subgraph(self.source, self.params, name=self.query_name, branch=self.branch, at=self.at, **most)
 

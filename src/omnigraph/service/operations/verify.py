@@ -9,7 +9,7 @@ from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphOperation, Lookup
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.any_graph import AnyGraph
     from omnigraph.service.caller import Caller
     from omnigraph.storage.reclaiming.verify import VerifyReport
 
@@ -25,5 +25,5 @@ class Verify(GraphOperation["VerifyReport"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.ADMIN),)
 
-    def on(self, graph: Graph, caller: Caller) -> VerifyReport:
+    def on(self, graph: AnyGraph, caller: Caller) -> VerifyReport:
         return graph.verify(deep=self.deep, content=self.content)

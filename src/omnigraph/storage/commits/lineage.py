@@ -16,7 +16,7 @@ same.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import Enum
 from heapq import heapify, heappop, heappush
 from typing import NoReturn
@@ -93,6 +93,8 @@ class Commit:
     """`idempotency_key`, by its name in the files of a graph."""
     logical: Logical | None = None
     """None where nobody wrote it down: it follows from the commits before (`logical`)."""
+    asked: str | None = field(default=None, compare=False, repr=False)
+    """A digest of what the write with the key was asked to do. None of commits of before, and of those without a key."""
 
     @property
     def idempotency_key(self) -> str | None:
@@ -133,6 +135,7 @@ class Commit:
             "operation": self.operation,
             "message": self.message,
             **({"maintenance": True} if self.is_maintenance else {}),
+            **({} if self.mark is None else {"idempotency_key": self.mark}),
         }
 
     def __repr__(self) -> str:
@@ -177,7 +180,7 @@ class DamagedCommit(Commit):
         raise damaged(f"the record of commit {self.id} (number {self.number})", self.why)
 
     parent = merged_parent = branch = actor = created_at = op_class = property(_unknown)
-    message = schema = changes = mark = parents = property(_unknown)
+    message = schema = changes = mark = asked = parents = property(_unknown)
     logical = None
     is_maintenance = False
 

@@ -1,15 +1,16 @@
 """Finding the manifest that holds a commit, and manifests whose branch has lost its name.
 
 A commit is a row of one manifest, and its id does not say which. So manifests are asked, each once, however many branches descend
-from it. What is cheap comes first: those that are open, then those that somebody has published to, side by side. A branch that
-nobody has published to yet holds no commit, and its folder says so without being opened.
+from it. What is cheap comes first: those that are open, then those that are known to hold it (`commit_index`), then those that
+changed since that was noted, side by side. A branch that nobody has published to yet holds no commit, and its folder says so
+without being opened.
 
 A branch is deleted by sealing it first, so a manifest with commits that is not sealed and that no ref names has lost its ref.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,13 +19,19 @@ from lance.dataset import Session
 
 from omnigraph.errors import DamagedRecord, GraphError, NotFound, StorageError
 from omnigraph.hints import Action, Hint
+from omnigraph.storage.commits.commit_index import CommitIndex
 from omnigraph.storage.commits.lineage import Commit, DamagedCommit
 from omnigraph.storage.commits.manifest import Manifest
 from omnigraph.storage.commits.refs import Ref
 from omnigraph.storage.files.place import Place
+from omnigraph.storage.files.records import readable
 
 SIDE_BY_SIDE: Final = 8
 """Manifests opened at a time."""
+
+
+_Looked = tuple[Ref, Commit | None, bool]
+"""Who was asked, what it holds, and whether it is gone."""
 
 
 @dataclass
@@ -38,13 +45,15 @@ class Found:
     """Why some manifests could not be read: the commit may be in one of them."""
 
 
-def find(refs: Iterable[Ref], commit: str, manifest: Callable[[str], Manifest], *, carried: bool = False) -> Found:
+def find(
+    refs: Iterable[Ref], commit: str, manifest: Callable[[str], Manifest], index: CommitIndex, *, carried: bool = False
+) -> Found:
     """Look for a commit in the manifests of branches and of those they came from."""
     owners = {current.incarnation: current for ref in refs for current in ref.ancestry()}
     live = {ref.incarnation for ref in refs}
     found = Found()
 
-    def look(owner: Ref) -> tuple[Ref, Commit | None, bool]:
+    def look(owner: Ref) -> _Looked:
         home = manifest(owner.incarnation)
         try:
             return owner, home.find(commit, carried=carried), home.last_known().head.sealed
@@ -60,16 +69,39 @@ def find(refs: Iterable[Ref], commit: str, manifest: Callable[[str], Manifest], 
             return found
     known = {owner.incarnation for owner in opened}
     others = [o for o in owners.values() if o.incarnation not in known]
-    touched = [o for o in others if o.origin is None or not manifest(o.incarnation).is_untouched()]
-    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="omnigraph-find") as pool:
-        for start in range(0, len(touched), 4 * SIDE_BY_SIDE):
-            for looked in pool.map(look, touched[start : start + 4 * SIDE_BY_SIDE]):
-                if _note(found, looked, live):
-                    return found
+    noted = index.current(o.incarnation for o in others)
+    holding = [o for o in others if (n := noted.get(o.incarnation)) is not None and n.may_hold(commit, carried=carried)]
+    for owner in holding:
+        if _note(found, look(owner), live):
+            return found
+    found.gone += [o for o in others if o.incarnation in live and (n := noted.get(o.incarnation)) is not None and n.sealed]
+    unknown = [o for o in others if o.incarnation not in noted]
+    touched = [o for o in unknown if o.origin is None or not manifest(o.incarnation).is_untouched()]
+    _ask(touched, look, live, found)
+    there = {o.incarnation for o in touched}
+    read = [m for o in touched if (m := manifest(o.incarnation)).is_open]
+    index.note(read, [o.incarnation for o in unknown if o.incarnation not in there])
     return found
 
 
-def _note(found: Found, looked: tuple[Ref, Commit | None, bool], live: set[str]) -> bool:
+def _ask(owners: Sequence[Ref], look: Callable[[Ref], _Looked], live: Set[str], found: Found) -> None:
+    """Ask manifests, some at a time, until one of them holds the commit."""
+    if not owners:
+        return
+    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="omnigraph-find") as pool:
+        for start in range(0, len(owners), 4 * SIDE_BY_SIDE):
+            for looked in pool.map(look, owners[start : start + 4 * SIDE_BY_SIDE]):
+                if _note(found, looked, live):
+                    return
+
+
+def outdated(gone: Iterable[Ref], read: Callable[[str], Ref]) -> list[Ref]:
+    """Those of some branches that were deleted, or deleted and made again."""
+    now, _ = readable((ref.branch for ref in gone), read)
+    return [ref for ref in gone if ref not in now]
+
+
+def _note(found: Found, looked: _Looked, live: Set[str]) -> bool:
     owner, commit, gone = looked
     if gone and owner.incarnation in live:
         found.gone.append(owner)

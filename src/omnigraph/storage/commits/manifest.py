@@ -28,7 +28,6 @@ the tail or from the checkpoint after the commit. What a branch did before it wa
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -41,22 +40,21 @@ import pyarrow.compute as pc
 from lance import LanceDataset
 from lance import LanceOperation as Op
 from lance.dataset import Session
-from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
+from lance.fragment import write_fragments
 
 from omnigraph.errors import ConflictError, DamagedRecord, NotFound, StorageError
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
-from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.lineage import Commit, Logical
 from omnigraph.storage.commits.manifest_rows import SCHEMA, Body, Entry, belongs_to, numbered, read_rows, rows_of
-from omnigraph.storage.commits.version_hint import hinted_version, lost_version, other_version
+from omnigraph.storage.commits.manifest_versions import ManifestVersions, NextVersion, Opened
+from omnigraph.storage.commits.version_hint import hinted_version
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import LostRace, translated
 from omnigraph.storage.files.locks import cleared
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import damaged, encoded
-from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import Filter, equal, one_of
 from omnigraph.storage.lance_format.small_files import FILE_WRITER
@@ -64,12 +62,6 @@ from omnigraph.storage.tables.changes import TableState
 
 TAIL_COMMITS = 64
 """Most commits in the tail."""
-
-ANCHOR: Final = (1 << 32) - 2
-"""Number of a fragment that is in no manifest, and that every swap removes."""
-
-LONG_SWAP: Final = 10.0
-"""Seconds after which a swap on an object store is looked at again. On a disk each is: there it costs nothing."""
 
 FENCE_RACES: Final = 200
 """How often a swap that makes no commit may lose."""
@@ -79,9 +71,6 @@ FENCE_FAILURES: Final = 2
 
 PATIENCE = 0.1
 """Seconds to wait for a swap of this process rather than read what it wrote."""
-
-COARSEST_CLOCK_NS = 5_000_000_000
-"""No disk tells the time of a change less exactly than this: FAT has two seconds."""
 
 
 @frozen
@@ -173,11 +162,11 @@ class Manifest:
     """The manifest of one branch incarnation."""
 
     def __init__(self, place: Place, incarnation: str, session: Session, *, ignores_hint: bool = False) -> None:
-        self.place, self.ignores_hint = place, ignores_hint
+        self.place = place
         self.incarnation = incarnation
         self.location = f"__manifest/{incarnation}"
         self._session = session
-        self._files = Sound(place)
+        self._versions = ManifestVersions(place, self.location, session, ignores_hint=ignores_hint)
         self._lock = Lock()
         """One thread looks; the others that wait for it then look at what it found."""
         self._swapping = Lock()
@@ -185,13 +174,8 @@ class Manifest:
         self._settled = Event()
         """…and this is set while there is none. Who waits holds nothing: an interrupt would leave it held for good."""
         self._settled.set()
-        self._dataset: LanceDataset | None = None
+        self._opened: Opened | None = None
         self._state: ManifestState | None = None
-        self._names: tuple[int, str, str] | None = None
-        """Files that a probe looks for: those of the version after this one, and of this one."""
-        self._versions = f"{self.folder}/{VERSIONS}"
-        self._unchanged_since: int | None = None
-        """When the folder of versions last changed, if that was long before a probe found nothing new."""
         self._bodies: dict[str, tuple[Commit, bytes]] = {}
         """Commits that were published from here, as they stand in the tail: most of each tail was in the one before it."""
         self.probes = 0
@@ -213,7 +197,7 @@ class Manifest:
         with self._lock, translated(f"read the manifest {self.location}"):
             if not self.place.is_local and (known := self._unchanged()) is not None:
                 return known
-            if self._dataset is None or self._settled.is_set():
+            if self._opened is None or self._settled.is_set():
                 return self._look()
         # What is new is most likely a swap of this process, and whoever made it is about to say what it did.
         self._settled.wait(PATIENCE)
@@ -221,58 +205,15 @@ class Manifest:
             return self._unchanged() or self._look()
 
     def _unchanged(self) -> ManifestState | None:
-        if self._dataset is None or self._state is None:
+        if self._opened is None or self._state is None:
             return None
         self.probes += 1
-        return self._state if self._is_latest(self._dataset.version) else None
+        return self._state if self._versions.is_latest(self._opened) else None
 
     def _look(self) -> ManifestState:
-        dataset = self._first_look() if self._dataset is None else self._newest(self._dataset)
-        self._dataset, self._state = dataset, self._read_tail(dataset)
+        opened = self._versions.first() if self._opened is None else self._versions.newest(self._opened)
+        self._opened, self._state = opened, self._read_tail(opened)
         return self._state
-
-    def _first_look(self) -> LanceDataset:
-        compared = self.place.is_local and not self.ignores_hint
-        hinted = hinted_version(self.place, self.location) if compared else 0  # first: somebody may publish meanwhile
-        dataset = self._open()
-        if self.place.is_local and (dataset.version < hinted or not self._is_latest(dataset.version)):
-            dataset = self._newest(dataset)
-        if dataset.version < hinted:
-            raise lost_version(self.place, self.location, hinted, dataset.version)
-        return dataset
-
-    def _newest(self, known: LanceDataset) -> LanceDataset:
-        """The newest version, as its file says, which neither holds another one nor is older than what was there."""
-        latest = known.latest_version
-        dataset = self._checked(known.checkout_version(latest))
-        if dataset.version != latest:
-            raise other_version(self.place, self.location, latest, dataset.version)
-        if latest < known.version:
-            raise lost_version(self.place, self.location, known.version, latest)
-        return dataset
-
-    def _is_latest(self, version: int) -> bool:
-        """Whether there is no newer version. On a disk that is a look at two names, however many versions there are.
-
-        Versions are numbered without gaps and pruned oldest first: where this one is and the next one is not, nothing follows.
-        A folder that did not change since then holds nothing new either, which one look tells. Clocks of disks are coarse, so
-        that counts only when the last change is long past: a second one within the same tick would leave no trace.
-        """
-        if not self.place.is_local:
-            assert self._dataset is not None
-            return bool(self._dataset.latest_version == version)
-        try:
-            changed = os.stat(self._versions).st_mtime_ns
-        except FileNotFoundError:  # the branch is gone, which whoever opens the manifest says better
-            return False
-        if self._unchanged_since == changed and self._names is not None and self._names[0] == version:
-            return True
-        if self._names is None or self._names[0] != version:
-            next_one, this_one = (f"{self.folder}/{version_file(v)}" for v in (version + 1, version))
-            self._names = (version, next_one, this_one)
-        latest = not os.path.exists(self._names[1]) and os.path.exists(self._names[2])
-        self._unchanged_since = changed if latest and time.time_ns() - changed > COARSEST_CLOCK_NS else None
-        return latest
 
     @property
     def is_open(self) -> bool:
@@ -292,33 +233,17 @@ class Manifest:
         if self.folder is None:
             return False
         second, first = (os.path.exists(f"{self.folder}/{version_file(v)}") for v in (2, 1))
-        return first and not second
+        return first and not second and hinted_version(self.place, self.location) <= 1
 
     def last_known(self) -> ManifestState:
         """The state as of the last look, without looking again: good enough to try a swap on, which finds out."""
         return self._state if self._state is not None else self.load()
 
-    def _open(self) -> LanceDataset:
-        self.place.require_dataset(self.location)
-        return self._checked(
-            lance.dataset(
-                self.place.child(self.location), storage_options=dict(self.place.options) or None, session=self._session
-            )
-        )
-
-    def _checked(self, dataset: LanceDataset) -> LanceDataset:
-        stamp = (dataset.schema.metadata or {}).get(formats.STAMP_KEY.encode())
-        if stamp is None and not dataset.schema.names:  # nobody's table: Lance reads zeros as a version that says nothing
-            raise damaged(f"the manifest {self.location}", "its newest version has no columns")
-        formats.check_stamp(None if stamp is None else stamp.decode(), self.place.uri)
-        return dataset
-
-    def _read_tail(self, dataset: LanceDataset) -> ManifestState:
+    def _read_tail(self, opened: Opened) -> ManifestState:
         self.scans += 1
-        fragments = dataset.get_fragments()
-        tail = max(fragments, key=lambda f: f.fragment_id)
+        tail = max(opened.fragments)
         with translated(f"read the manifest {self.location}"):
-            rows = self._sound([tail])[0].to_table()
+            rows = opened.rows(tail)
         heads = [head for _, head in self._of_kind(rows, "head", Head)]
         if len(heads) != 1:
             raise damaged(f"the manifest {self.location}", f"its newest fragment has {counted(len(heads), 'head')}")
@@ -327,13 +252,8 @@ class Manifest:
         commits = sorted(self._commits_of(rows), key=lambda c: c[1].seq)
         self._bodies = {commit.id: (commit, raw) for raw, commit in commits}
         recent = tuple(commit for _, commit in commits)
-        packed = tuple((f.fragment_id, f.physical_rows) for f in fragments if f.fragment_id != tail.fragment_id)
-        return ManifestState(dataset.version, tail.fragment_id, heads[0], {s.table: s for s in states}, recent, packed)
-
-    def _sound(self, fragments: list[LanceFragment]) -> list[LanceFragment]:
-        """Fragments that Lance may read."""
-        self._files.require(f"{self.location}/{DATA}/{file.path}" for fragment in fragments for file in fragment.metadata.files)
-        return fragments
+        packed = tuple((number, size) for number, size in opened.fragments.items() if number != tail)
+        return ManifestState(opened.number, tail, heads[0], {s.table: s for s in states}, recent, packed)
 
     def _commits_of(self, rows: pa.Table) -> list[tuple[bytes, Commit]]:
         """Commits of a tail, as they stand there. Most of them were in the one before, and are not read again."""
@@ -409,13 +329,13 @@ class Manifest:
 
     def _scan(self, where: Filter, body: type[Body], *, with_seq: bool = False) -> list:  # type: ignore[type-arg]
         state = self.load()
-        assert self._dataset is not None
-        fragments = [f for f in self._dataset.get_fragments() if f.fragment_id != state.tail]
+        opened = self._at(state.version)
+        fragments = [number for number in opened.fragments if number != state.tail]
         if not fragments:
             return []
         self.scans += 1
         with translated(f"read the manifest {self.location}"):
-            rows = self._dataset.scanner(filter=where.sql, fragments=self._sound(fragments)).to_table()
+            rows = opened.scan(fragments, where)
         found = [value for _, value in read_rows(rows, body, self.location)]
         return list(zip(rows["seq"].to_pylist(), found, strict=True)) if with_seq else found
 
@@ -437,7 +357,7 @@ class Manifest:
 
         with translated(f"create the manifest {self.location}"):
             self.place.effects.run(Call.CREATE_MANIFEST, make)
-        self.ignores_hint = True  # it is new
+        self._versions.ignores_hint = True  # it is new
         if self.place.is_local:
             self.place.sync(o.path for o in self.place.objects(self.location))
 
@@ -455,48 +375,29 @@ class Manifest:
         """
         try:
             with translated(f"write the manifest {self.location}"):
-                dataset, fragments, removed, bodies = self._write_tail(expected, desired, new, carried)
+                wanted, bodies = self._write_tail(expected, desired, new, carried)
         except NotFound as gone:  # what was read is so old that it was pruned: somebody else has replaced it
             raise LostRace(str(gone)) from gone
-        self.place.sync((*files, *(f"{self.location}/{DATA}/{file.path}" for f in fragments for file in f.files)))
-        operation = Op.Update(
-            removed_fragment_ids=[*removed, ANCHOR],
-            updated_fragments=[],
-            new_fragments=fragments,
-            fields_modified=[f.id() for f in dataset.lance_schema.fields()],
-        )
+        data = (f"{self.location}/{DATA}/{file.path}" for f in wanted.fragments for file in f.files)
+        self.place.sync((*files, *data), unnamed=[] if wanted.staged is None else [wanted.staged])
         with self._swapping, cleared(self._settled):
-            begun = _running()
             with translated(f"publish to {self.location}"):
-                published = self.place.effects.run(
-                    Call.PUBLISH,
-                    lambda: LanceDataset.commit(dataset, operation, read_version=expected.version, max_retries=0),
-                )
-            if self.place.is_local or _running() - begun > LONG_SWAP:
-                self._require_in_time(expected.version)
-            sizes = {f.fragment_id: f.physical_rows for f in published.get_fragments()}
-            tail = max(sizes)
-            packed = tuple((number, size) for number, size in sizes.items() if number != tail)
+                published = self._versions.swap(wanted)
+            tail = max(published.fragments)
+            packed = tuple((number, size) for number, size in published.fragments.items() if number != tail)
             with self._lock:
-                self._dataset = published
+                self._opened = published
                 recent = tuple(c for c, _ in bodies)
-                self._state = replace(desired, version=published.version, tail=tail, recent=recent, packed=packed)
+                self._state = replace(desired, version=published.number, tail=tail, recent=recent, packed=packed)
                 self._bodies = {c.id: (c, body) for c, body in bodies}
         self.place.see_fence(desired.head.fence)
-        self.place.sync([f"{self.location}/{version_file(published.version)}"])
+        self.place.sync([f"{self.location}/{version_file(published.number)}"])
 
     def _write_tail(
         self, expected: ManifestState, desired: ManifestState, new: SchemaDocument | None, carried: Sequence[Commit]
-    ) -> tuple[LanceDataset, list[FragmentMetadata], list[int], list[tuple[Commit, bytes]]]:
-        """The version to swap on, new fragments, numbers of those that go, and the commits of the new tail, with their bodies."""
-        dataset = self._dataset
-        if dataset is None or dataset.version != expected.version:
-            dataset = lance.dataset(
-                self.place.child(self.location),
-                version=expected.version,
-                storage_options=dict(self.place.options) or None,
-                session=self._session,
-            )
+    ) -> tuple[NextVersion, list[tuple[Commit, bytes]]]:
+        """The version to swap to, and the commits of its tail, with their bodies."""
+        base = self._at(expected.version)
         self.place.require_inside(self.location)
         removed = [expected.tail]
         fresh: list[pa.Table] = []
@@ -509,24 +410,18 @@ class Manifest:
             stay = max(1, TAIL_COMMITS // 4)  # a plan that is a little late finds what it missed in the tail
             old, kept = kept[:-stay], kept[-stay:]
             rows = _packed_rows([(c, self._body(c)) for c in old], desired.tables, kept)
-            merged, rows = self._merge_packed(dataset, expected.packed, rows)
+            merged, rows = self._merge_packed(base, expected.packed, rows)
             removed += merged
             fresh.append(rows)
         bodies = [(c, self._body(c)) for c in kept]
         fresh.append(_tail_rows(desired.head, desired.tables, bodies))
-        written = [FILE_WRITER.written(dataset, self.place, self.location, rows, Call.WRITE_MANIFEST) for rows in fresh]
-        return dataset, written, removed, bodies
+        handle = self._versions.handle
+        written = [FILE_WRITER.written(handle, self.place, self.location, rows, Call.WRITE_MANIFEST) for rows in fresh]
+        return self._versions.prepared(base, removed, written), bodies
 
-    def _require_in_time(self, version: int) -> None:
-        """Refuse to call a swap done that was made on a version which is gone: somebody may have swapped and pruned meanwhile.
-
-        Lance takes the next number that is free. To one that stood still in the middle of its swap, a number that was used and
-        pruned looks free, and what it puts there is before the newest version: nobody would ever see it. Versions are pruned
-        oldest first, so where the one before a swap is still there, the number after it was never used.
-        """
-        file = f"{self.location}/{version_file(version)}"
-        if not self.place.exists(file):
-            raise StorageError(f"the outcome of a swap in {self.location} is unclear: it took so long that {file} was pruned")
+    def _at(self, version: int) -> Opened:
+        opened = self._opened
+        return opened if opened is not None and opened.number == version else self._versions.at(version)
 
     def encode(self, commit: Commit) -> None:
         """Make the body of a commit that is about to be published; refuse one that could not be read again."""
@@ -558,24 +453,15 @@ class Manifest:
         if self.place.is_local:
             self.place.sync(o.path for o in self.place.objects(self.location))
 
-    def _merge_packed(
-        self, dataset: LanceDataset, packed: Sequence[tuple[int, int]], rows: pa.Table
-    ) -> tuple[list[int], pa.Table]:
+    def _merge_packed(self, base: Opened, packed: Sequence[tuple[int, int]], rows: pa.Table) -> tuple[list[int], pa.Table]:
         """Merge the new packed rows with packed fragments that are not larger, as a binary counter carries."""
         merged: list[int] = []
         for number, size in sorted(packed, reverse=True):
             if size < TAIL_COMMITS // 2 or size > rows.num_rows:
                 continue
-            fragment = dataset.get_fragment(number)
-            assert fragment is not None
-            rows = pa.concat_tables([self._sound([fragment])[0].to_table(), rows])
+            rows = pa.concat_tables([base.rows(number), rows])
             merged.append(number)
         return merged, rows
-
-
-def _running() -> float:
-    """Seconds for which this machine has been running, those asleep included where the system tells."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[tuple[Commit, bytes]]) -> pa.Table:

@@ -76,6 +76,8 @@ class PublishPlan:
     """Commits of a merged branch that are to be kept with this one."""
     idempotency_key: str | None = None
     """Publish only if no commit since the base has this key."""
+    asked: str | None = None
+    """A digest of what the write with the key was asked to do."""
     seals: bool = False
     """Nothing may follow: the branch is being deleted."""
 

@@ -37,10 +37,10 @@ import logging
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from threading import Condition, Event, Lock, get_ident
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from threading import Condition, Lock
 
 from omnigraph.errors import (
     AlreadyExists,
@@ -61,6 +61,7 @@ from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.commits.reclaim_fence import newest, require_kept
 from omnigraph.storage.commits.reservations import Reservations
 from omnigraph.storage.commits.turns import Turns
+from omnigraph.storage.commits.waiting import Queue, Revalidate, Waiting, fail, first_batch, write_meanwhile
 from omnigraph.storage.files.lance_errors import LostRace
 from omnigraph.storage.lance_format.made_versions import Unfamiliar
 from omnigraph.storage.rewriting.derived import then
@@ -75,7 +76,6 @@ from omnigraph.storage.tables.changes import (
     Overwrite,
     TableState,
     Upsert,
-    WrittenRows,
     unchanged,
 )
 from omnigraph.storage.tables.small_changes import (
@@ -84,7 +84,6 @@ from omnigraph.storage.tables.small_changes import (
     addresses_of,
     apply_each,
     apply_small,
-    is_small,
     write_together,
 )
 from omnigraph.storage.tables.table import Tables
@@ -99,28 +98,6 @@ PATIENCE = 0.5
 
 FIRST_BACKOFF = 0.002
 LONGEST_BACKOFF = 0.25
-
-Revalidate = Callable[[ManifestState, Sequence[Commit]], None]
-"""Asked before a plan is applied on top of commits it has not seen; raises if it may not be."""
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    plan: PublishPlan
-    commit_id: str
-    revalidate: Revalidate | None
-    fence: int = 0
-    """The newest fence that was known before the first of its files was begun."""
-    thread: int = field(default_factory=get_ident)
-    called: Event = field(default_factory=Event)
-    """There is an outcome, or it is this one's turn to lead."""
-    outcome: Future[Commit] = field(default_factory=Future)
-    applied: dict[tuple[str, int], Applied] = field(default_factory=dict)
-    """What applying a change to a pin gave: an attempt that finds the same pin again reuses it."""
-    stored: dict[str, WrittenRows] = field(default_factory=dict)
-    """Rows of the plan that got a file of their own, by table: however often it is applied, they are written once."""
-    foreseen: dict[tuple[str, int], Applied] = field(default_factory=dict)
-    """The same, made before anybody knows whether the change will be applied to that pin."""
 
 
 class Publisher:
@@ -148,10 +125,10 @@ class Publisher:
         self._complete = Condition(self._lock)
         """Everybody whom the leader waits for is in the queue."""
         self._awaited = 0
-        self._last_threads, self._last_seconds = frozenset[int](), 0.0
-        """Which threads shared the last swap, and how long it took."""
-        self._queue: list[_Waiting] = []
-        self._leader: _Waiting | None = None
+        self._last_writers, self._last_seconds = 0, 0.0
+        """How many shared the last swap or came while it was made, and how long it took."""
+        self._queue: list[Waiting] = []
+        self._leader: Waiting | None = None
         """Who publishes for those in the queue; None: nobody is there."""
         self._together: dict[tuple[str, ...], Together] = {}
         """What the batch that is under way appends, by table and commits: another attempt finds it in its files."""
@@ -160,7 +137,7 @@ class Publisher:
         """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
         self.reservations.wait_for_threads()
         begun = time.monotonic()
-        waiting = _Waiting(plan, self._ids.next(), revalidate, plan.fence(self.manifest.place.fence))
+        waiting = Waiting(plan, self._ids.next(), revalidate, plan.fence(self.manifest.place.fence))
         waiting.outcome.add_done_callback(lambda _: waiting.called.set())
         try:
             self._await_outcome(waiting)
@@ -175,7 +152,7 @@ class Publisher:
         self.reservations.won()
         return commit
 
-    def _await_outcome(self, waiting: _Waiting) -> None:
+    def _await_outcome(self, waiting: Waiting) -> None:
         with self._lock:
             self._queue.append(waiting)
             if len(self._queue) == self._awaited:
@@ -187,7 +164,7 @@ class Publisher:
         if not waiting.outcome.done():
             self._lead(waiting)
 
-    def _give_up(self, waiting: _Waiting) -> None:
+    def _give_up(self, waiting: Waiting) -> None:
         """Go without an outcome. Who leads lets another one do it."""
         with self._lock:
             self._queue = [w for w in self._queue if w is not waiting]
@@ -202,46 +179,45 @@ class Publisher:
             if self._leader is not None:
                 self._leader.called.set()
 
-    def _lead(self, own: _Waiting) -> None:
+    def _lead(self, own: Waiting) -> None:
         """Publish what is waiting, until one's own plan is done."""
         while not own.outcome.done():
-            batch: list[_Waiting] = []
+            batch: list[Waiting] = []
             try:
                 with self._lock:
                     self._await_the_last()
-                    batch, self._queue = _first_batch(self._queue)
-                    self._last_threads = frozenset(w.thread for w in batch)
+                    batch, self._queue = first_batch(self._queue)
                 begun = time.monotonic()
-                with self._turns.turn():
+                with self._turns.turn(partial(write_meanwhile, batch, self._tables, self.manifest)):
                     self._publish_batch(batch)
                 self._last_seconds = time.monotonic() - begun
             except Exception as error:
-                _fail(batch, error)
+                fail(batch, error)
             except BaseException:  # this thread is to end: nobody may go on waiting for it
                 if not batch:
                     raise
                 with self._lock:
                     behind, self._queue = self._queue, []
                     self._leader = None
-                _fail(
+                fail(
                     batch, StorageError("interrupted while publishing: the commit may have landed", hint="Look before retrying.")
                 )
-                _fail(behind, StorageError("interrupted before publishing: nothing was written", hint="Retry."))
+                fail(behind, StorageError("interrupted before publishing: nothing was written", hint="Retry."))
                 raise
         self._hand_over()
 
     def _await_the_last(self) -> None:
         """Give those who shared the last swap a moment to come back, so that they share this one and need not wait for the next.
 
-        Otherwise one who came a little earlier would publish alone, and the others would wait for that. A single writer is
-        never waited for.
+        Otherwise one who came a little earlier would publish alone, and the others would wait for that. They are counted, not
+        known: a server runs what a client writes in any of its threads. A single writer is never waited for.
         """
-        if len(self._last_threads) > 1:
-            self._awaited = len(self._last_threads.union(w.thread for w in self._queue))
+        if self._last_writers > 1:
+            self._awaited = self._last_writers
             self._complete.wait_for(lambda: len(self._queue) >= self._awaited, self._last_seconds * PATIENCE)
             self._awaited = 0
 
-    def _publish_batch(self, batch: list[_Waiting]) -> None:
+    def _publish_batch(self, batch: list[Waiting]) -> None:
         doubtful = False
         self._together.clear()
         for attempt in range(ATTEMPTS):
@@ -268,6 +244,7 @@ class Publisher:
                     self._settle(batch)
                     raise
                 continue
+            self._last_writers = len(batch) + len(self._queue)  # before any of them can come back
             for waiting, commit in zip(batch, commits, strict=True):
                 waiting.outcome.set_result(commit)
             return
@@ -275,7 +252,7 @@ class Publisher:
             f"branch `{self.branch}` is too busy: {ATTEMPTS} attempts lost the race", hint="Retry, or write in larger commits."
         )
 
-    def _head(self, batch: Sequence[_Waiting]) -> ManifestState:
+    def _head(self, batch: Sequence[Waiting]) -> ManifestState:
         """The state to try first. On a disk the newest: a look costs nothing, and others may have published before our turn.
 
         On an object store as last seen, if that is what every plan was made on: then only the swap can say it is old.
@@ -287,7 +264,7 @@ class Publisher:
         made_on = {w.plan.base for w in batch}
         return known if made_on == {known.head.commit} and not expected else self.manifest.load()
 
-    def _settle(self, batch: list[_Waiting]) -> list[_Waiting]:
+    def _settle(self, batch: list[Waiting]) -> list[Waiting]:
         """After an unclear outcome: those whose commit is in the lineage have succeeded; gives the rest."""
         rest = []
         for waiting in batch:
@@ -299,10 +276,10 @@ class Publisher:
                 waiting.outcome.set_result(found)
         return rest
 
-    def _apply_batch(self, batch: Sequence[_Waiting], head: ManifestState) -> tuple[ManifestState, list[Commit], list[_Waiting]]:
+    def _apply_batch(self, batch: Sequence[Waiting], head: ManifestState) -> tuple[ManifestState, list[Commit], list[Waiting]]:
         """Apply plans one on top of the other. Plans that may not be published fail here, alone."""
         self._foresee(batch, head)
-        state, commits, accepted = head, list[Commit](), list[_Waiting]()
+        state, commits, accepted = head, list[Commit](), list[Waiting]()
         for waiting in batch:
             try:
                 commit = self._commit(waiting, state)
@@ -321,18 +298,18 @@ class Publisher:
             return head
         return replace(head, head=replace(head.head, fence=max(head.head.fence, newest(self.manifest.place))))
 
-    def _require_kept(self, waiting: _Waiting, commit: Commit, head: ManifestState) -> None:
+    def _require_kept(self, waiting: Waiting, commit: Commit, head: ManifestState) -> None:
         """Refuse a commit that names files which reclaim has taken for garbage since they were begun."""
         if waiting.fence < head.head.fence:
             moved = [(c.before, c.after) for c in commit.changes if c.after is not None and c.after != c.before]
             require_kept(self.manifest.place, self._tables, moved)
 
-    def _foresee(self, batch: Sequence[_Waiting], head: ManifestState) -> None:
+    def _foresee(self, batch: Sequence[Waiting], head: ManifestState) -> None:
         """Make the versions that the small changes of a group will need, in one go, as if each plan were going to be accepted.
 
         Whoever turns out void leaves a version that nothing refers to, and those behind it are applied one by one, as ever.
         """
-        queues: dict[str, _Queue] = defaultdict(_Queue)
+        queues: dict[str, Queue] = defaultdict(Queue)
         for waiting in batch:
             plan = waiting.plan
             if any(queues[table].touches(ids) for table, ids in plan.read_rows.items()):
@@ -357,7 +334,7 @@ class Publisher:
                 waiting.foreseen = {**waiting.foreseen, (table, before.pin): applied}
                 before = applied.state
 
-    def _written_together(self, table: TableState, queue: _Queue) -> Together:
+    def _written_together(self, table: TableState, queue: Queue) -> Together:
         key = (table.table, *(waiting.commit_id for waiting in queue.waiting))
         if key not in self._together:
             writes = [
@@ -367,7 +344,7 @@ class Publisher:
             self._together[key] = write_together(self._tables, table, writes)
         return self._together[key]
 
-    def _commit(self, waiting: _Waiting, state: ManifestState) -> Commit:
+    def _commit(self, waiting: Waiting, state: ManifestState) -> Commit:
         plan = waiting.plan
         if state.head.sealed:
             hint = "Create it again, or write to another branch."
@@ -411,11 +388,12 @@ class Publisher:
             tuple(changes),
             plan.idempotency_key,
             _on(below, waiting),
+            plan.asked,
         )
         self.manifest.encode(commit)  # here, where it fails alone
         return commit
 
-    def _check_still_valid(self, waiting: _Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
+    def _check_still_valid(self, waiting: Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
         plan = waiting.plan
         for commit in between:
             if plan.idempotency_key is not None and commit.idempotency_key == plan.idempotency_key:
@@ -453,6 +431,9 @@ class Publisher:
     def _since(self, base: str, state: ManifestState) -> list[Commit]:
         """Commits on the branch after `base`, oldest first."""
         recent = list(state.recent)
+        for at in range(len(recent) - 1, -1, -1):  # mostly a group or so ago
+            if recent[at].parent == base:
+                return recent[at:]
         for at, commit in enumerate(recent):
             if _follows(commit, base):
                 return recent[at:]
@@ -464,7 +445,7 @@ class Publisher:
                     return chain[at:]
         raise ReadSetChanged(f"commit {base}, which the write was prepared against, is not on branch `{self.branch}`")
 
-    def _apply(self, waiting: _Waiting, planned: PlannedChange, state: ManifestState, between: Sequence[Commit]) -> TableChange:
+    def _apply(self, waiting: Waiting, planned: PlannedChange, state: ManifestState, between: Sequence[Commit]) -> TableChange:
         before = state.tables.get(planned.table)
         if before is None:
             raise ReadSetChanged(f"table {planned.table} no longer exists on branch `{self.branch}`")
@@ -486,7 +467,7 @@ class Publisher:
         waiting.applied[key] = applied
         return _table_change(planned.table, before, applied, planned.named)
 
-    def _stored(self, waiting: _Waiting, name: str, change: Change, table: TableState) -> Change:
+    def _stored(self, waiting: Waiting, name: str, change: Change, table: TableState) -> Change:
         """A change whose rows are in files."""
         if isinstance(change, Delete):
             return change
@@ -518,42 +499,7 @@ class Publisher:
         return handle.ids_among(ids, fragments)
 
 
-@dataclass(slots=True, eq=False)
-class _Queue:
-    """Small changes of one table, by those of a group who will be published one after the other."""
-
-    waiting: list[_Waiting] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
-    """Rows they touch."""
-    closed: bool = False
-    """Whatever follows is made on top of that, one by one."""
-
-    def touches(self, ids: Iterable[str]) -> bool:
-        return not self.ids.isdisjoint(ids)
-
-    def add(self, waiting: _Waiting, change: Change) -> None:
-        ids = () if isinstance(change, Overwrite) else change.ids
-        self.closed = self.closed or not is_small(change) or self.touches(ids)
-        if not self.closed:
-            self.waiting.append(waiting)
-            self.changes.append(change)
-            self.ids.update(ids)
-
-
-def _first_batch(queue: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-    """Those that share the next swap, and those that wait: a new schema or a seal is the first of its swap."""
-    at = next((n for n, w in enumerate(queue) if n and (w.plan.schema is not None or w.plan.seals)), len(queue))
-    return queue[:at], queue[at:]
-
-
-def _fail(batch: Sequence[_Waiting], error: Exception) -> None:
-    for waiting in batch:
-        if not waiting.outcome.done():
-            waiting.outcome.set_exception(error)
-
-
-def _on(below: Logical, waiting: _Waiting) -> Logical:
+def _on(below: Logical, waiting: Waiting) -> Logical:
     """Where a commit on top of another stands."""
     if waiting.plan.op_class is OpClass.MAINTENANCE:
         return below

@@ -26,7 +26,8 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from threading import Condition, Event, Thread, get_ident
+from itertools import count
+from threading import Condition, Event, Thread, local
 from typing import Final
 
 from omnigraph.errors import GraphError
@@ -61,6 +62,17 @@ _SWAPS: Final = 50
 _TOKEN: Final = secrets.token_hex(8)
 """What tells this process from others, together with its number: one that was forked has the same."""
 
+_numbers = count(1)
+_mine = local()
+
+
+def _this_thread() -> int:
+    """What tells a thread from every other one there ever was: the system gives the number of one that ended again."""
+    found: int | None = getattr(_mine, "number", None)
+    if found is None:
+        found = _mine.number = next(_numbers)
+    return found
+
 
 @frozen
 class _Loss:
@@ -94,7 +106,7 @@ class Reservations:
 
     def wait_for_threads(self) -> None:
         """Wait while another thread of this process has the branch to itself. That time is not part of a try of this one."""
-        thread, begun = get_ident(), time.monotonic()
+        thread, begun = _this_thread(), time.monotonic()
         with self._changed:
             while (held := self._held) is not None and held.thread != thread:
                 left = held.until - time.monotonic()
@@ -133,13 +145,13 @@ class Reservations:
     def won(self) -> None:
         """A plan of this thread was published: what it had reserved is over."""
         with self._changed:
-            self._losses.pop(get_ident(), None)
-            if self._held is not None and self._held.thread == get_ident():
+            self._losses.pop(_this_thread(), None)
+            if self._held is not None and self._held.thread == _this_thread():
                 self._end()
 
     def lost(self, begun: float) -> None:
         """A plan of this thread, which it was about to publish at a moment, was void."""
-        now, thread = time.monotonic(), get_ident()
+        now, thread = time.monotonic(), _this_thread()
         with self._changed:
             before = self._losses.get(thread)
             if before is None or now - before.at > ROW:

@@ -24,8 +24,9 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Final
 
@@ -46,6 +47,10 @@ _LINE: Final = (DATA, TRANSACTIONS, VERSIONS)
 """Folders of a manifest: the places in front of a turn, the last one first."""
 
 
+def _nothing() -> None:
+    """There is nothing to be done."""
+
+
 class Turns:
     """The turns of one process on one branch. Used by one thread at a time: whoever leads."""
 
@@ -55,37 +60,38 @@ class Turns:
         self._held: int | None = None
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Hold a turn, or go on without it when there is none to be had."""
-        self.wait()
+    def turn(self, meanwhile: Callable[[], None] = _nothing) -> Iterator[None]:
+        """Hold a turn, or go on without it when there is none to be had. What is to be done `meanwhile` is, if it has to wait."""
+        self.wait(meanwhile)
         try:
             yield
         finally:
             self.leave()
 
-    def wait(self) -> None:
+    def wait(self, meanwhile: Callable[[], None] = _nothing) -> None:
         """Wait for a turn, unless it is held already."""
         if self._held is not None:
             return
         try:
             for folder in self._line:
-                self._move_up(folder)
+                meanwhile = self._move_up(folder, meanwhile)
         except OSError:  # nobody moves, or there are no such locks there
             self.leave()
         except BaseException:
             self.leave()
             raise
 
-    def _move_up(self, folder: str) -> None:
-        """Take a place as soon as it is free, and leave the one before it."""
+    def _move_up(self, folder: str, meanwhile: Callable[[], None]) -> Callable[[], None]:
+        """Take a place as soon as it is free, and leave the one before it; gives what is left to be done meanwhile."""
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            _lock(descriptor, self._published)
+            waited = _lock(descriptor, self._published, meanwhile)
         except BaseException:
             os.close(descriptor)
             raise
         self.leave()
         self._held = descriptor
+        return _nothing if waited else meanwhile
 
     def leave(self) -> None:
         """Give a turn to the next."""
@@ -94,14 +100,15 @@ class Turns:
             self._held = None
 
 
-def _lock(descriptor: int, published: str) -> None:
-    """Return with the lock. Raises if whoever has it seems not to move."""
+def _lock(descriptor: int, published: str, meanwhile: Callable[[], None]) -> bool:
+    """Return with the lock, and whether it was waited for. Raises if whoever has it seems not to move."""
     with suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return
+        return False
     moved, newest = time.monotonic(), _changed(published)
     patience = STALLED * random.uniform(1, 2)
     asking = _Asking(descriptor)
+    meanwhile()
     while not asking.answered.wait(max(patience / 4, _SHORTEST)):
         now = time.monotonic()
         if (latest := _changed(published)) != newest:
@@ -111,21 +118,26 @@ def _lock(descriptor: int, published: str) -> None:
             raise TimeoutError
     if asking.failed is not None:
         raise asking.failed
+    return True
 
 
-class _Asking(Thread):
+class _Asking:
     """Waits for a lock in the system's own queue, on behalf of a thread that must not wait for ever."""
 
     def __init__(self, descriptor: int) -> None:
-        super().__init__(name="omnigraph-turn", daemon=True)
         self._own = os.dup(descriptor)
         self._deciding = Lock()
         self._given_up = False
         self.answered = Event()
         self.failed: OSError | None = None
-        self.start()
+        try:
+            helper = _IDLE.pop()
+        except IndexError:
+            helper = _Helper()
+        helper.ask(self)
 
-    def run(self) -> None:
+    def run(self, helper: _Helper) -> None:
+        """Wait, and be answered."""
         try:
             fcntl.flock(self._own, fcntl.LOCK_EX)
         except OSError as error:
@@ -134,12 +146,36 @@ class _Asking(Thread):
             if self._given_up and self.failed is None:
                 fcntl.flock(self._own, fcntl.LOCK_UN)  # nobody waits for it any longer
             os.close(self._own)
+            _IDLE.append(helper)
             self.answered.set()
 
     def give_up(self) -> None:
         """Let go of the lock as soon as it comes."""
         with self._deciding:
             self._given_up = True
+
+
+class _Helper(Thread):
+    """A thread that waits for locks. It is kept: every commit beside others has up to four to wait for."""
+
+    def __init__(self) -> None:
+        super().__init__(name="omnigraph-turn", daemon=True)
+        self._asked: SimpleQueue[_Asking] = SimpleQueue()
+        self.start()
+
+    def ask(self, asking: _Asking) -> None:
+        self._asked.put(asking)
+
+    def run(self) -> None:
+        while True:
+            self._asked.get().run(self)
+
+
+_IDLE: list[_Helper] = []
+"""Those that wait for nothing."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_IDLE.clear)  # a child has none of them
 
 
 def _changed(folder: str) -> int:

@@ -23,6 +23,7 @@ class Call(Enum):
 
     PUT_NEW = "put an object that must not exist"
     PUT = "put an object that nobody else writes"
+    SWAP = "replace an object that still says what is expected"
     DELETE = "delete an object"
     CREATE_TABLE = "create an empty table"
     WRITE_ROWS = "write data files of a table"

@@ -1,7 +1,7 @@
 """Where a graph lives: a local folder or a prefix of an object store, behind one small interface.
 
 Lance reads and writes its own datasets; what is left are a few small objects of ours (refs, tags) and listings. They go through
-`obstore`, which speaks to both kinds of place. Two things differ, and only here:
+`obstore`, which speaks to both kinds of place. Some things differ, and only here:
 
 * **put-if-absent** is a conditional put on an object store and an exclusive create on a disk. A store that ignores the condition
   would lose commits silently, so `check_conditional_put` asks it once before the first write.
@@ -9,6 +9,7 @@ Lance reads and writes its own datasets; what is left are a few small objects of
   that one may not hit the new object. On a disk it is done under a lock on the folder. Object stores cannot delete on a
   condition, but they can put on one: there a removed object is an *empty* one, which counts as absent, and which the next
   `put_new` replaces on the condition that it is still empty.
+* **replace-if-unchanged** (`replace`), for what several people change at once: the same two ways.
 * **links** below the root are never followed (`inside`). An object store has none.
 * **sync**: a disk forgets what was not synced when the power fails. `sync` flushes files and the folders that name them. An
   object store has nothing to sync: a put that returned is durable.
@@ -64,7 +65,7 @@ class StoredObject:
     modified: float
     """Seconds since the epoch."""
     version: str | None = None
-    """What an object store calls this version of it."""
+    """What an object store calls this version of it; on a disk, in a listing, where it is and when it was written."""
 
 
 @frozen(slots=False)
@@ -143,6 +144,54 @@ class Place:
         with translated(f"put {path}"):
             self.effects.run(call, put)
         self.sync([path])
+
+    def replace(self, path: str, data: bytes, expected: bytes) -> bool:
+        """Replace an object if it still says what is expected; False if it does not, and then nothing was written.
+
+        On a disk it is written aside, synced, and renamed under the lock of its folder; an object store takes the condition.
+        """
+        with translated(f"replace {path}"):
+            if self.is_local:
+                return self._replace_file(path, data, expected)
+            return self.effects.run(Call.SWAP, lambda: self._put_if_unchanged(path, data, expected))
+
+    def _replace_file(self, path: str, data: bytes, expected: bytes) -> bool:
+        file = Path(self.child(path))
+        self.require_inside(path)
+        if not file.parent.is_dir():
+            return False
+        aside = f"{path}#{os.getpid()}"
+        with locked(file.parent):
+            self.put_unseen(aside, data, Call.PUT)
+            self.sync([], unnamed=[aside])
+
+            def rename() -> bool:
+                try:
+                    unchanged = file.read_bytes() == expected
+                except FileNotFoundError:
+                    unchanged = False
+                os.replace(self.child(aside), file) if unchanged else os.unlink(self.child(aside))
+                return unchanged
+
+            done = self.effects.run(Call.SWAP, rename)
+        self.sync([path])
+        return done
+
+    def _put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        import obstore
+        from obstore.exceptions import PreconditionError
+
+        try:
+            found, version = self._read(path)
+        except NotFound:
+            return False
+        if found != expected or version is None:
+            return False
+        try:
+            obstore.put(self._store(), path, data, mode={"e_tag": version})
+        except PreconditionError:
+            return False
+        return True
 
     def put(self, path: str, data: bytes, call: Call = Call.PUT) -> None:
         """Create an object, or replace one that nobody else writes."""
@@ -253,19 +302,7 @@ class Place:
                 return
 
     def _empty(self, path: str, expected: bytes) -> None:
-        import obstore
-        from obstore.exceptions import PreconditionError
-
-        try:
-            data, version = self._read(path)
-        except NotFound:
-            return
-        if data != expected or version is None:
-            return
-        try:
-            obstore.put(self._store(), path, b"", mode={"e_tag": version})
-        except PreconditionError:
-            return
+        self._put_if_unchanged(path, b"", expected)
 
     def delete(self, paths: Sequence[str], call: Call = Call.DELETE) -> None:
         """Remove objects whose names are never given again, in this order. Those that are gone already are fine."""
@@ -307,7 +344,8 @@ class Place:
         with translated(f"list {prefix}"):
             if self.is_local:
                 stored = inside.walk(self.uri, prefix)
-                return sorted((StoredObject(path, s.st_size, s.st_mtime) for path, s in stored), key=lambda o: o.path)
+                found = [StoredObject(path, s.st_size, s.st_mtime, file_version(s)) for path, s in stored]
+                return sorted(found, key=lambda o: o.path)
             found = [
                 StoredObject(meta["path"], meta["size"], meta["last_modified"].timestamp(), meta["e_tag"])
                 for chunk in obstore.list(self._store(), prefix=prefix)
@@ -401,16 +439,20 @@ class Place:
 
     # ── durability ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def sync(self, paths: Iterable[str]) -> None:
-        """Make files and the folders that name them survive a power failure. Missing files are skipped: they were not written."""
+    def sync(self, paths: Iterable[str], unnamed: Iterable[str] = ()) -> None:
+        """Make files and the folders that name them survive a power failure. Missing files are skipped: they were not written.
+
+        Of those that are to get another name, only what they hold has to survive (`unnamed`).
+        """
         if not self.is_local or self.durability is not Durability.FULL:
             return
-        existing = [path for path in map(self.child, dict.fromkeys(paths)) if os.path.exists(path)]
-        if not existing:
+        existing, besides = ([p for p in map(self.child, dict.fromkeys(some)) if os.path.exists(p)] for some in (paths, unnamed))
+        files = [*existing, *besides]
+        if not files:
             return
         folders = self._folders(existing)
         with translated("sync to disk"):
-            self.effects.run(Call.SYNC, lambda: flush(existing, folders))
+            self.effects.run(Call.SYNC, lambda: flush(files, folders))
         self._durable_folders().update(folders)
 
     def _folders(self, files: Iterable[str]) -> list[str]:
@@ -429,6 +471,11 @@ class Place:
     def _durable_folders(self) -> set[str]:
         known: set[str] = self.__dict__.setdefault("_durable", set())
         return known
+
+
+def file_version(found: os.stat_result) -> str:
+    """What tells a file from others that had its name, before or after it."""
+    return f"{found.st_ino:x}.{found.st_size:x}.{found.st_mtime_ns:x}.{found.st_ctime_ns:x}"
 
 
 def _write(file: str, data: bytes) -> None:

@@ -1,10 +1,10 @@
 """Making files survive a power failure, one by one or all at once.
 
-A file is on the disk when it was synced, and so is its name when its folder was. Each of these waits for the disk, and a group of
-sixteen commits has three dozen of them. The file system can be asked once instead (`syncfs`), for everything it has not written
-yet: one wait. But *everything* includes what others write. So that is done only when
+A file is on the disk when it was synced, and so is its name when its folder was. Each of these waits for the disk: a commit of
+one row has eight of them, a group of sixteen three dozen. The file system can be asked once instead (`syncfs`), for everything
+it has not written yet: one wait, and a quarter of the work. But *everything* includes what others write. So it is done only when
 
-* there is more than a handful to sync,
+* there are more than two files to sync,
 * the file system is one of those that are known to wait for their disk then (others, like most of those in user space, do not),
 * Linux is young enough to tell of errors (5.8),
 * and hardly anything waits to be written on the whole machine: next to a bulk load, its gigabytes would have to go first.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,11 +25,10 @@ from typing import Final
 FEW: Final = 2
 """Files up to which one after the other is as fast as all at once."""
 
-HANDFUL: Final = 8
-"""Files up to which they are synced one by one."""
-
 LITTLE: Final = 4 << 20
 """Bytes waiting to be written up to which a file system is synced as a whole."""
+
+_UNWRITTEN: Final = re.compile(rb"^(?:Dirty|Writeback): +([0-9]+) kB$", re.MULTILINE)
 
 WAITS_FOR_ITS_DISK: Final = frozenset({"ext4", "xfs"})
 
@@ -38,7 +38,7 @@ _SYNCERS = ThreadPoolExecutor(max_workers=16, thread_name_prefix="omnigraph-sync
 
 def flush(files: Sequence[str], folders: Sequence[str]) -> None:
     """Sync files, then the folders that name them: a name must not outlive a power failure that its content did not."""
-    if len(files) > HANDFUL and _one_for_all(os.stat(files[0]).st_dev) and _waiting() <= LITTLE:
+    if len(files) > FEW and _one_for_all(os.stat(files[0]).st_dev) and _waiting() <= LITTLE:
         _syncfs(files[0])
         return
     for batch in (files, folders):
@@ -90,6 +90,5 @@ def _one_for_all(device: int) -> bool:
 
 def _waiting() -> int:
     """Bytes that this machine has not written to its disks yet."""
-    with open("/proc/meminfo") as about:
-        sizes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in about)}
-    return (sizes["Dirty"] + sizes["Writeback"]) * 1024
+    with open("/proc/meminfo", "rb", buffering=0) as about:
+        return sum(int(kilobytes) for kilobytes in _UNWRITTEN.findall(about.read())) * 1024

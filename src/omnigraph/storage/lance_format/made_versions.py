@@ -63,6 +63,9 @@ _BITMAP: Final = 1
 
 _INDEX, _INDEX_NAME, _INDEX_FRAGMENTS = 1, 3, 5
 
+_READ_VERSION, _TRANSACTION_ID, _UPDATE = 1, 2, 108
+_REMOVED, _NEW, _TOUCHED = 1, 3, 4
+
 
 class Unfamiliar(Exception):
     """A version, or a fragment, that says what is not known here. It is no error: Lance knows."""
@@ -108,7 +111,8 @@ class FragmentEntry:
 
     @property
     def number(self) -> int:
-        return _whole(self._said.get(_NUMBER, 0))
+        field, _, value = next(fields(self.body))  # it comes first, if it is not zero
+        return _whole(value if field == _NUMBER else self._said.get(_NUMBER, 0))
 
     @cached_property
     def field(self) -> bytes:
@@ -163,10 +167,24 @@ class Version:
     last_fragment: int
     """The highest number that a fragment ever had; -1: there was none."""
     footer: bytes
+    number: int = 0
+    """Which version the file says it is."""
+    has_transaction: bool = False
+    """Whether its sections begin with the transaction that made it."""
 
     @classmethod
     def read(cls, pin: int, content: bytes) -> Version:
-        """Take the file of a version apart; `Unfamiliar` if it says what we do not know."""
+        """Take the file of a version apart; `Unfamiliar` if it says what we do not know, or nothing that makes sense."""
+        try:
+            found = cls._read(pin, content)
+            for entry in found.entries.values():
+                _ = entry.files, entry.deletions, entry.rows
+            return found
+        except (LookupError, struct.error, ValueError, TypeError) as error:
+            raise Unfamiliar(f"a version that cannot be taken apart: {type(error).__name__}") from error
+
+    @classmethod
+    def _read(cls, pin: int, content: bytes) -> Version:
         start, *format_ = _FOOTER.unpack(content[-_FOOTER.size :])
         if tuple(format_) != _FORMAT:
             raise Unfamiliar(f"a version of another format: {format_}")
@@ -183,19 +201,39 @@ class Version:
         last = max((_whole(value) for field, _, value in said if field == _LAST_FRAGMENT), default=-1)
         rest = b"".join(text for field, text, _ in said if field not in _CHANGED)
         numbered = {entry.number: entry for entry in entries}
-        return cls(pin, content[:start], rest, numbered, features, last, content[-_FOOTER.size :])
+        number_ = next((_whole(value) for field, _, value in said if field == _VERSION), 0)
+        return cls(pin, content[:start], rest, numbered, features, last, content[-_FOOTER.size :], number_)
 
     def changed(self, entries: Mapping[int, FragmentEntry], last_fragment: int) -> Version:
         """A version with other fragments, under a number that nobody has."""
-        marked = any(entry.deletions is not None for entry in entries.values())
-        flag = _HAS_DELETIONS if marked else 0
         readers, writers = self.features
+        marked = bool(readers & writers & _HAS_DELETIONS) or any(entry.deletions is not None for entry in entries.values())
+        flag = _HAS_DELETIONS if marked else 0
         pin, features = DETACHED | _random_pin(), (readers | flag, writers | flag)
-        made = replace(self, pin=pin, entries=entries, features=features, last_fragment=last_fragment)
+        made = replace(self, pin=pin, number=pin, entries=entries, features=features, last_fragment=last_fragment)
         for name in ("columns", "indexed"):
             if name in self.__dict__:  # what it follows from is the same
                 made.__dict__[name] = self.__dict__[name]
         return made
+
+    def followed(self, removed: Sequence[int], added: Sequence[FragmentMetadata], transaction: str) -> Version:
+        """The version after this one on a dataset's own lineage, with the transaction that makes it, under an id of its own.
+
+        Some fragments go, those that are there no longer too, and others come, which have the numbers after the last.
+        """
+        new = [described(fragment, 0).body for fragment in added]
+        numbered = {at: described(fragment, at) for at, fragment in enumerate(added, self.last_fragment + 1)}
+        entries = {at: entry for at, entry in self.entries.items() if at not in removed} | numbered
+        columns = sorted({column for fragment in added for file in fragment.files for column in file.fields})
+        update = data(_REMOVED, _packed(removed)) + b"".join(data(_NEW, body) for body in new)
+        update += data(_TOUCHED, _packed(columns))
+        said = number(_READ_VERSION, self.pin) + text(_TRANSACTION_ID, transaction) + data(_UPDATE, update)
+        sections = _SIZE.pack(len(said)) + said
+        footer, last = _FOOTER.pack(len(sections), *_FORMAT), max(self.last_fragment, *entries)
+        at = self.pin + 1
+        return replace(
+            self, pin=at, number=at, sections=sections, entries=entries, last_fragment=last, footer=footer, has_transaction=True
+        )
 
     def content(self) -> bytes:
         """The file."""
@@ -208,6 +246,7 @@ class Version:
                 number(_READERS, self.features[0]),
                 number(_WRITERS, self.features[1]),
                 number(_LAST_FRAGMENT, self.last_fragment) if self.last_fragment >= 0 else b"",
+                number(_TRANSACTION_SECTION, 0) if self.has_transaction else b"",
                 self.rest,
             )
         )

@@ -55,7 +55,7 @@ from omnigraph.errors import CleanupUnderWay, DamagedRecord, GraphError, NotFoun
 from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, size
-from omnigraph.storage.commits import deleted_tags
+from omnigraph.storage.commits import deleted_tags, reviews
 from omnigraph.storage.commits import leases as leases_
 from omnigraph.storage.commits import reclaim_fence as doomed
 from omnigraph.storage.commits import reclaimed_commits as reclaimed_
@@ -86,7 +86,7 @@ from omnigraph.storage.tables.table import Tables
 TABLE_FOLDERS: Final = ("nodes", "edges")
 MANIFESTS: Final = "__manifest"
 PROBES: Final = "__probe"
-RECORDS: Final = (REFS, TAGS, deleted_tags.FOLDER, leases_.FOLDER, reclaimed_.FOLDER, doomed.FOLDER)
+RECORDS: Final = (REFS, TAGS, deleted_tags.FOLDER, leases_.FOLDER, reclaimed_.FOLDER, doomed.FOLDER, reviews.FOLDER)
 """Folders of small objects."""
 
 ATTEMPTS: Final = 5
@@ -109,6 +109,8 @@ class Swept:
     bytes_kept: int
     is_gone: bool
     """Nothing is left of it."""
+    versions_removed: int = 0
+    """How many of the files were versions of it."""
 
     def __repr__(self) -> str:
         removed = f"{counted(self.files_removed, 'file')} removed ({size(self.bytes_removed)})"
@@ -151,7 +153,7 @@ class ReclaimReport:
                 f"younger than {span}{lease}, and may belong to a write that is in progress"
             )
         return (
-            f"every file belongs to {_kept(self.commits_kept)}, kept by the policy, a branch or a tag, "
+            f"every file belongs to {_kept(self.commits_kept)}, kept by the policy, a branch, a tag or an open review, "
             f"or because it was the newest within the last {span}{lease}"
         )
 
@@ -222,7 +224,8 @@ class _Sweep:
 
     def report(self) -> Swept:
         removed, kept = sum(o.size for o in self.remove), sum(o.size for o in self.keep)
-        return Swept(self.path, len(self.remove), removed, len(self.keep), kept, not self.keep)
+        versions = sum(f"/{VERSIONS}/" in o.path for o in self.remove)
+        return Swept(self.path, len(self.remove), removed, len(self.keep), kept, not self.keep, versions)
 
 
 @frozen(slots=False)
@@ -380,7 +383,7 @@ def _require_named(store: GraphStore, leaving: frozenset[str]) -> None:
     """
     if not leaving or not _lost(store, leaving):
         return
-    owners = [*store.refs(), *(tag.owner for tag in store.tags())]
+    owners = [*store.refs(), *(tag.owner for tag in (*store.tags(), *reviews.kept_commits(store.place)))]
     named = {ref.incarnation for owner in owners for ref in owner.ancestry()}
     for incarnation, branch in _lost(store, leaving - named):
         raise DamagedRecord(
@@ -544,8 +547,8 @@ def _of_datasets(stored: Iterable[StoredObject]) -> Iterator[StoredObject]:
 
 
 def _is_known(path: str) -> bool:
-    """Whether a file is listed by the version that needs it. Lance keeps a hint beside its versions that is not."""
-    return f"/{VERSIONS}/" not in path or path.endswith(".manifest")
+    """Whether a file is listed by the version that needs it, or is one that never came to be. The hint of Lance is neither."""
+    return f"/{VERSIONS}/" not in path or path.partition("#")[0].endswith(".manifest")
 
 
 def _remove(place: Place, sweeps: Sequence[_Sweep]) -> None:

@@ -9,7 +9,7 @@ A commit stays when somebody can still ask for it. Those are
 * the same for the grace period, whatever the policy says: who took a snapshot, or prepares a write on one, is still using it;
 * where live branches began, and the merge base of a branch with `main` and with the branch it came from: the next merge needs
   those;
-* what a tag names, and what somebody holds a lease for.
+* what a tag names, what a review needs that is neither merged nor closed, and what somebody holds a lease for.
 
 Without `keep` and `older_than` all history of live branches and tags stays, and only what no commit refers to is garbage.
 
@@ -42,6 +42,7 @@ from omnigraph.storage.commits.lineage import Commit, merge_base
 from omnigraph.storage.commits.manifest import Manifest
 from omnigraph.storage.commits.reclaimed_commits import Position, Reclaimed
 from omnigraph.storage.commits.refs import Ref, Tag
+from omnigraph.storage.commits.reviews import kept_commits
 from omnigraph.storage.graph_store import MAIN, GraphStore
 from omnigraph.storage.tables.changes import TableState
 
@@ -98,6 +99,7 @@ class Lineage:
 
     refs: tuple[Ref, ...]
     tags: tuple[Tag, ...]
+    """Those of people, and what reviews need."""
     histories: Mapping[str, History]
     lingering: frozenset[str] = frozenset()
     """Manifests no branch or tag needs, but somebody may be using: just created, or just deleted."""
@@ -146,8 +148,10 @@ def read_lineage(store: GraphStore, stored: Mapping[str, float], young: float, g
     """The lineage of a stored graph. `stored` is every manifest there is, and when it was last written to.
 
     Manifests that are `going` may be in pieces. A name for one was put too late: whoever put it takes it back, or has died.
+    Leases are read first: who holds one until something else keeps the commit is seen in one of the two places.
     """
-    found, named, leased = store.refs(), store.tags(), _held(store)
+    leased = _held(store)
+    found, named = store.refs(), [*store.tags(), *kept_commits(store.place)]
     refs = tuple(r for r in found if not _going(r, going))
     tags, held = (tuple(t for t in some if not _going(t.owner, going)) for some in (named, leased))
     late = {name for owner in (*found, *(t.owner for t in (*named, *leased))) for name in _going(owner, going)}

@@ -1,8 +1,9 @@
 """Verify: is everything there that the graph says it has? Reads only, and reports what it finds as values.
 
-For the newest state of every branch and for every tag (with `deep`, for every commit that was not reclaimed):
+For the newest state of every branch, for every tag and what open reviews need (with `deep`, for every commit that was not
+reclaimed):
 
-    record     branches, tags, deletions of tags, leases, lists and commits can be read
+    record     branches, tags, deletions of tags, reviews, leases, lists and commits can be read
     manifest   the manifest of the branch can be read, and its commits form one chain without gaps, back to where the branch
                began or to the first commit of the graph; each commit replaced exactly the pins the one before it left
     version    every pinned version opens
@@ -34,7 +35,7 @@ from lance.dataset import Session
 from omnigraph.errors import DamagedRecord, GraphError
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line
-from omnigraph.storage.commits import deleted_tags
+from omnigraph.storage.commits import deleted_tags, reviews
 from omnigraph.storage.commits.leases import leases
 from omnigraph.storage.commits.lineage import DamagedCommit
 from omnigraph.storage.commits.locate import lost
@@ -165,7 +166,8 @@ def verify(store: GraphStore, *, deep: bool = False, content: bool = False, furt
     unchecked = sum(path in found.stored and path not in found.recorded and not path.endswith("/") for path in files)
     pins = {(state.location, state.pin) for state in found.states}
     refs, tags = found.lineage.refs, found.lineage.tags
-    return VerifyReport(len(refs), len(tags), found.commits, len(pins), len(files), tuple(problems), unchecked, content)
+    named = [tag for tag in tags if " " not in tag.name]  # what a review needs has a name that no tag can have
+    return VerifyReport(len(refs), len(named), found.commits, len(pins), len(files), tuple(problems), unchecked, content)
 
 
 def inspected(store: GraphStore, problems: list[Problem], *, deep: bool) -> Inspected:
@@ -212,6 +214,10 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
     _, unread_deleted = deleted_tags.deleted_tags(store.place)
     for folder, unread in ((REFS, unread_refs), (TAGS, unread_tags), (deleted_tags.FOLDER, unread_deleted)):
         problems += [Problem(ProblemKind.RECORD, name, "", f"{folder}/{name}", e.message) for name, e in unread.items()]
+    found, unread_reviews = reviews.readable_reviews(store.place)
+    for number, error in unread_reviews.items():
+        problems.append(Problem(ProblemKind.RECORD, f"review {number}", "", reviews.review_path(int(number)), error.message))
+    tags += reviews.kept(found)
     histories: dict[str, History] = {}
     failed, sealed = set[str](), set[str]()
     session = Session()  # of its own, so that nothing is taken from a cache

@@ -3,6 +3,7 @@
 A column is a *field id*; its name is a label. Data files say which field ids they hold, so that
 
     rename    is a new label for the same id                   no data is touched, indexes go on working
+    allow     is the same id with another mark                 no data is touched: rows that exist have a value, new ones may not
     drop      is a schema without the id                       the files keep the bytes until they are rewritten
     add       is a schema with a new id that no file holds     every row reads as null
     compute   is add, with one more file per fragment          the old files stay as they are
@@ -49,7 +50,7 @@ HIGHEST: Final = "omnigraph:highest_field_id"
 Compute = Callable[[pa.RecordBatch], pa.RecordBatch]
 """New columns of a batch from the columns it reads, row by row."""
 
-_NAME, _ID, _PARENT = 2, 3, 4  # field numbers in lance.file.Field
+_NAME, _ID, _PARENT, _NULLABLE = 2, 3, 4, 6  # field numbers in lance.file.Field
 
 
 def add_nullable_columns(tables: Tables, state: TableState, fields: Sequence[pa.Field]) -> Applied:
@@ -103,6 +104,15 @@ def rename_columns(tables: Tables, state: TableState, names: Mapping[str, str]) 
     edited = [m + (text(_NAME, renamed[id_]) if id_ in renamed else b"") for id_, m in messages]
     schema = make(json.dumps(metadata), *edited)
     return outcome(state, before, before.commit(Op.Project(schema, preserves_nullability=True)))
+
+
+def allow_nulls(tables: Tables, state: TableState, names: Sequence[str]) -> Applied:
+    """Let columns be null that could not be; values and indexes stay."""
+    before = own(tables.open(state))
+    allowed = {_field(before, name).id() for name in names}
+    make, metadata, messages = _apart(before.dataset.lance_schema)
+    edited = [m + (number(_NULLABLE, 1) if id_ in allowed else b"") for id_, m in messages]
+    return outcome(state, before, before.commit(Op.Project(make(json.dumps(metadata), *edited))))
 
 
 # ── fields and their ids ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,8 +170,22 @@ def _computed(
     table: Table, fragment: LanceFragment, compute: Compute, reads: Sequence[str], first: int
 ) -> tuple[FragmentMetadata, str]:
     """A fragment with one more file, and the file's name. The ids in it are moved to where `first` is the first new one."""
-    with translated(f"compute columns of {table.location}"):
-        after, schema = table.place.effects.run(Call.ADD_COLUMNS, lambda: fragment.merge_columns(compute, columns=list(reads)))
+    raised: list[Exception] = []
+
+    def told(batch: pa.RecordBatch) -> pa.RecordBatch:
+        try:
+            return compute(batch)
+        except Exception as error:  # Lance would make a text of it
+            raised.append(error)
+            raise
+
+    try:
+        with translated(f"compute columns of {table.location}"):
+            after, schema = table.place.effects.run(Call.ADD_COLUMNS, lambda: fragment.merge_columns(told, columns=list(reads)))
+    except Exception:
+        if raised:
+            raise raised[0] from None
+        raise
     described = after.to_json()
     old = {file["path"] for file in fragment.metadata.to_json()["files"]}
     (new,) = (file for file in described["files"] if file["path"] not in old)

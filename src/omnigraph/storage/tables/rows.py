@@ -289,23 +289,34 @@ def written_without(table: Table, state: TableState, written: WrittenRows, keep:
     """Only some of the rows that were written. Files that lose a row are written again, the others are used as they are."""
     kept: list[WrittenRows] = []
     at = 0
-    for fragment in written.fragments:
-        paths = {f"{DATA}/{file.path}" for file in fragment.files}
-        folders = tuple(f"{path.rpartition('.')[0]}/" for path in paths)
-        stored = tuple(s for s in written.stored if s.path in paths or s.path.startswith(folders))
-        one = WrittenRows((fragment,), fragment.physical_rows, (), written.fence, stored=stored)
+    for one in by_fragment(written):
         mask = keep[at : at + one.rows]
         at += one.rows
         if mask.all():
             kept.append(one)
         elif mask.any():
             kept.append(table.write(pa.RecordBatchReader.from_batches(schema, _filtered(table, state, one, mask, schema))))
+    return together(kept, written)
+
+
+def by_fragment(written: WrittenRows) -> Iterator[WrittenRows]:
+    """Rows in data files, each file by itself."""
+    for fragment in written.fragments:
+        paths = {f"{DATA}/{file.path}" for file in fragment.files}
+        folders = tuple(f"{path.rpartition('.')[0]}/" for path in paths)
+        stored = tuple(s for s in written.stored if s.path in paths or s.path.startswith(folders))
+        yield WrittenRows((fragment,), fragment.physical_rows, (), written.fence, stored=stored)
+
+
+def together(parts: Sequence[WrittenRows], before: WrittenRows | None = None) -> WrittenRows:
+    """Rows in data files as one. Some of the files may be those that they were in before."""
+    fences = [part.fence for part in parts] if before is None else [before.fence]
     return WrittenRows(
-        tuple(f for part in kept for f in part.fragments),
-        sum(part.rows for part in kept),
-        (*written.unsynced, *(f for part in kept for f in part.unsynced)),
-        written.fence,
-        stored=tuple(s for part in kept for s in part.stored),
+        tuple(f for part in parts for f in part.fragments),
+        sum(part.rows for part in parts),
+        (*(() if before is None else before.unsynced), *(f for part in parts for f in part.unsynced)),
+        min(fences, default=0),
+        stored=tuple(s for part in parts for s in part.stored),
     )
 
 

@@ -24,7 +24,7 @@ No two writers of a group may touch the same row: the publisher ends a group bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from pyroaring import BitMap
 
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.checksums import StoredFile, checksum_of
+from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import one_of
@@ -52,7 +53,7 @@ from omnigraph.storage.tables.changes import (
     unchanged,
 )
 from omnigraph.storage.tables.recent_rows import KEPT_ROWS
-from omnigraph.storage.tables.rows import take_from
+from omnigraph.storage.tables.rows import found, take_from
 from omnigraph.storage.tables.table import Table, Tables
 
 FEW: Final = KEPT_ROWS
@@ -277,22 +278,60 @@ def _known(tables: Tables, location: str, version: Version, places: Sequence[Row
     return found
 
 
-def rows_at(tables: Tables, table: Table, places: Sequence[RowPlace]) -> list[dict[str, Any]]:
-    """Complete rows, without blobs, that still stand where they were seen; of the others nothing is said."""
+def rows_at(tables: Tables, state: TableState, places: Sequence[RowPlace]) -> list[dict[str, Any]]:
+    """Complete rows, without blobs, that still stand where they were seen; of the others nothing is said.
+
+    A row never changes in its file. So rows of a moment ago are in memory, and others are read through a version that is open,
+    where the file is part of it: opening the newest one takes longer than reading the row.
+    """
     if not places:
         return []
     try:
-        version = tables.versions.read(table.location, table.pin)
-        standing = _known(tables, table.location, version, places)
+        version = tables.versions.read(state.location, state.pin)
+        standing = _known(tables, state.location, version, places)
     except Unfamiliar:
         return []
     found: list[dict[str, Any]] = []
     for number, offsets in _by_fragment(list(standing.values())).items():
-        deletions = version.entries[number].deletions
-        marks = BitMap() if deletions is None else tables.versions.marks(table.location, *deletions)
-        rows = take_from(table, number, [offset - marks.rank(offset) for offset in offsets])
-        found += (row for row in rows.to_pylist() if row["id"] in standing)
+        found += (row for row in _rows(tables, state, version.entries[number], offsets) if row["id"] in standing)
     return found
+
+
+def rows_where_seen(tables: Tables, table: Table, column: str, value: str) -> tuple[list[dict[str, Any]], tuple[RowPlace, ...]]:
+    """Complete rows with a value, through an index if there is one, and where they stand, as far as that can be said."""
+    addresses, rows = found(table, table.schema.names, one_of(column, [value]))
+    seen = rows.to_pylist()
+    try:
+        entries = tables.versions.read(table.location, table.pin).entries
+    except Unfamiliar:
+        return seen, ()
+    at = [(address >> 32, address & 0xFFFF_FFFF) for address in addresses.tolist()]
+    stood = (RowPlace(row["id"], n, entries[n].files, offset) for row, (n, offset) in zip(seen, at, strict=True) if n in entries)
+    return seen, tuple(stood)
+
+
+def _rows(tables: Tables, state: TableState, entry: FragmentEntry, offsets: BitMap) -> Iterator[dict[str, Any]]:
+    """Rows of a fragment that are not marked at a pin."""
+    alike = tables.writer(state)
+    if len(entry.files) == 1 and not alike.has_blobs:
+        recent = alike.recent.of(f"{state.location}/{DATA}/{entry.files[0]}", alike.columns, alike.schema)
+        if recent is not None and recent.num_rows == entry.rows:
+            yield from recent.take(list(offsets)).to_pylist()
+            return
+    for table in _handles(tables, state, alike):
+        there = tables.versions.read(state.location, table.pin).entries.get(entry.number)
+        if there is None or there.files != entry.files:
+            continue
+        marks = BitMap() if there.deletions is None else tables.versions.marks(state.location, *there.deletions)
+        if marks.isdisjoint(offsets):
+            yield from take_from(table, entry.number, [offset - marks.rank(offset) for offset in offsets]).to_pylist()
+            return
+
+
+def _handles(tables: Tables, state: TableState, alike: Table) -> Iterator[Table]:
+    yield alike
+    if alike.pin != state.pin:
+        yield tables.open(state)
 
 
 def _looked_up(table: Table, ids: Sequence[str]) -> dict[str, int]:

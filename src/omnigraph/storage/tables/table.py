@@ -62,7 +62,7 @@ from omnigraph.storage.tables.changes import (
     unchanged,
 )
 from omnigraph.storage.tables.recent_rows import RecentRows, is_small
-from omnigraph.storage.tables.versions import Versions
+from omnigraph.storage.tables.versions import Versions, meant
 
 STORAGE_VERSION: Final = "2.2"
 """File format of new data files."""
@@ -166,10 +166,10 @@ class Tables:
             with translated(f"open {state.location} at {state.pin}"):
                 if known is not None:
                     self.moved += 1
-                    return self.remember(known.same(known.dataset.checkout_version(state.pin)))
+                    return self.remember(known.same(meant(known.dataset.checkout_version(state.pin), state)))
                 self.place.require_dataset(state.location)
                 uri, options = self.place.child(state.location), dict(self.place.options) or None
-                dataset = lance.dataset(uri, version=state.pin, storage_options=options, session=self.session)
+                dataset = meant(lance.dataset(uri, version=state.pin, storage_options=options, session=self.session), state)
         except NotFound as error:
             if self._is_needed(state.location, state.pin):
                 raise
@@ -205,7 +205,7 @@ class Tables:
             return written
         older = written.unstored.pin != table.pin
         try:
-            return self.writer(replace(table, pin=written.unstored.pin)).store(written.unstored.rows)
+            return self.writer(replace(table, pin=written.unstored.pin, rows=0, fragments=0)).store(written.unstored.rows)
         except (NotFound, HistoryReclaimed) as gone:
             raise StalledWrite(f"cleanup removed what a write is based on: {gone.message}") if older else gone from gone
 
@@ -248,7 +248,7 @@ class Table:
         self.about: dict[str, Any] = {}
         """What was found out about this pin, by those who want to find it out once."""
 
-    @property
+    @cached_property
     def pin(self) -> int:
         return int(self.dataset.version)
 

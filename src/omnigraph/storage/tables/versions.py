@@ -10,12 +10,15 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Final
 
+from lance import LanceDataset
 from pyroaring import BitMap
 
 from omnigraph.storage.files.place import Place
+from omnigraph.storage.files.records import damaged
 from omnigraph.storage.lance_format.deletions import read_deletions
 from omnigraph.storage.lance_format.file_names import version_file
-from omnigraph.storage.lance_format.made_versions import Version
+from omnigraph.storage.lance_format.made_versions import Unfamiliar, Version
+from omnigraph.storage.tables.changes import TableState
 
 _VERSIONS: Final = 64
 _MARKS: Final = 256
@@ -36,10 +39,23 @@ class Versions:
         """A version; `Unfamiliar` if it says what is not known here."""
         with self._lock:
             found = self._versions.get((location, pin))
+            if found is not None:
+                self._versions.move_to_end((location, pin))
         if found is None:
             found = Version.read(pin, self._place.get(f"{location}/{version_file(pin)}"))
+            if found.number != pin:
+                raise Unfamiliar(f"a version that says it is {found.number}")
             self.keep(location, found)
         return found
+
+    def knows(self, location: str, pin: int) -> bool:
+        """Whether a version is in memory."""
+        return (location, pin) in self._versions
+
+    def known_marks(self, path: str) -> BitMap | None:
+        """Which rows a deletion file marks, if that is in memory."""
+        with self._lock:
+            return self._marks.get(path)
 
     def keep(self, location: str, version: Version) -> None:
         """Remember a version that was just made."""
@@ -66,3 +82,13 @@ class Versions:
             self._marks[path] = marks
             while len(self._marks) > _MARKS:
                 self._marks.popitem(last=False)
+
+
+def meant(dataset: LanceDataset, state: TableState) -> LanceDataset:
+    """A version, unless it is not what a commit refers to: Lance reads zeros as a version of nothing.
+
+    How many rows there are is known unless a state has neither rows nor fragments.
+    """
+    if int(dataset.version) != state.pin or (state.fragments and dataset.count_rows() != state.rows):
+        raise damaged(f"version {state.pin} of {state.location}", "it is not what the commit refers to")
+    return dataset

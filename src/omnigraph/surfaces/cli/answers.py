@@ -106,9 +106,9 @@ def _heading(answer: dict[str, Any]) -> str:
 
 
 def _jsonl(answer: dict[str, Any]) -> Iterator[str]:
-    about = {"kind": "metadata", "query_name": answer["query_name"], "row_count": answer["row_count"], "target": answer["target"]}
+    about = {"kind": "metadata", "query_name": answer["query_name"], "target": answer["target"], "row_count": answer["row_count"]}
     for line in (about, *answer["rows"]):
-        yield json.dumps(line, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        yield json.dumps(line, ensure_ascii=False, separators=(",", ":"))
 
 
 def _plain(value: object) -> str:

@@ -54,6 +54,15 @@ def the_query(name: str | None, path: str | None, text: str | None) -> Source:
     raise click.UsageError(f"{asked} is missing: give --query FILE or -e 'query …'. Stored queries need a server.")
 
 
+def is_stored(name: str | None, path: str | None, text: str | None) -> bool:
+    """Whether a query is meant that is stored with a served graph: it has a name, and no text is given."""
+    if name is None or path is not None or text is not None or _looks_like_a_place(name):
+        return False
+    from omnigraph.surfaces.cli.scope import address, is_served
+
+    return is_served(address())
+
+
 def _looks_like_a_place(name: str) -> bool:
     return "/" in name or "." in name or Path(name).exists()
 
@@ -82,7 +91,8 @@ def parameters(text: str | None, path: str | None) -> Mapping[str, Any] | None:
 
 def target_options(function: Decorated) -> Decorated:
     """`--branch B | --snapshot COMMIT`."""
-    function = click.option("--snapshot", metavar="COMMIT", help="Read the past: a commit or a tag.")(function)
+    about = "Read the past: a commit, a tag, or a time (of a branch: agent/7@2024-05-01T10:00:00Z)."
+    function = click.option("--snapshot", "--at", "snapshot", metavar="COMMIT", help=about)(function)
     return click.option("--branch", metavar="B", help="The branch to read; main by default.")(function)
 
 

@@ -13,7 +13,7 @@ import click
 from omnigraph.errors import Forbidden, GraphError, NotConfirmed, NotFound
 from omnigraph.service.operations.show_branch import ShowBranch
 from omnigraph.surfaces.cli.output import say
-from omnigraph.surfaces.cli.scope import here
+from omnigraph.surfaces.cli.scope import here, is_served
 
 if TYPE_CHECKING:
     from omnigraph.surfaces.cli.scope import Connection
@@ -27,7 +27,8 @@ def is_local(uri: str) -> bool:
 def echo_write(label: str, uri: str) -> None:
     """One line on stderr about which graph is written to."""
     if not here().quiet:
-        say(f"omnigraph {label} → {uri} (direct, {'local' if is_local(uri) else 'remote'})", err=True)
+        how = "served" if is_served(uri) else f"direct, {'local' if is_local(uri) else 'remote'}"
+        say(f"omnigraph {label} → {uri} ({how})", err=True)
 
 
 def confirm(what: str, uri: str, *, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from io import BufferedReader
 from pathlib import Path
@@ -44,6 +46,34 @@ class Stdin:
                 break
             found += part
         return bytes(found)
+
+
+class Lines:
+    """A file, pipe or device as a stream of bytes: JSON lines, whatever it is called."""
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        self._file: BufferedReader | None = None
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to so many bytes; fewer at the end."""
+        if self._file is None:
+            try:
+                self._file = Path(self.name).open("rb")  # noqa: SIM115 – the process ends with the load
+            except OSError as error:
+                raise NotFound(f"cannot read {self.name}: {error.strerror}", hint="Check the path and its permissions.") from None
+        return self._file.read(size)
+
+
+def is_stream_of_lines(path: str) -> bool:
+    """Whether a path is one file on this machine whose name says nothing of what it holds: then it holds JSON lines."""
+    from omnigraph.service.operations.load import is_named_by_format  # for loads only
+
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # an address, a pattern, or nothing: whoever loads it says so
+        return False
+    return not stat.S_ISDIR(mode) and (not stat.S_ISREG(mode) or not is_named_by_format(path))
 
 
 def _nearby(path: str) -> str:

@@ -21,24 +21,28 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "load": ("load", "Load files into a branch as one commit."),
         "query": ("query", "Run a query."),
         "mutate": ("mutate", "Insert, update or delete as one commit."),
+        "shell": ("shell", "Ask a graph at a prompt."),
         "export": ("export", "Write a graph as JSON lines."),
         "view": ("view", "Draw a schema, a query or a diff in the browser."),
         "blob": ("blob", "Read the bytes of Blob properties."),
     },
     "History and branches": {
         "branch": ("branch", "Create, list, delete and merge branches."),
+        "review": ("review", "Ask for a branch to be merged, approve it, merge it."),
         "tag": ("tag", "Create, list and delete tags, which name commits."),
         "commit": ("commit", "Show commits and what they changed."),
         "changes": ("changes", "Follow what is committed to a branch."),
         "diff": ("diff", "Show what differs between two states."),
+        "history": ("history", "Show what changed one entity."),
         "revert": ("revert", "Undo a commit with a new one."),
     },
     "Schemas and queries": {
         "schema": ("schema", "Show a schema, plan a change, or apply it."),
+        "queries": ("queries", "List stored queries, and check them against a schema."),
         "lint": ("lint", "Check a query file against a schema."),
         "fmt": ("fmt", "Format .pg and .gq files."),
         "explain": ("explain", "Show the plan of a query."),
-        "embed": ("embed", "Add vectors to a file of records."),
+        "embed": ("embed", "Make vectors of texts, of a graph or a file."),
     },
     "Maintenance": {
         "stats": ("stats", "Show the number of entities and the indexes of each type."),
@@ -48,8 +52,17 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("verify", "Check the stored graph for damage."),
         "repair": ("repair", "Explain that nothing needs repairing."),
     },
-    "Serving": {
+    "Servers": {
         "serve": ("serve", "Serve graphs over HTTP."),
+        "mcp": ("mcp", "Serve a graph to an agent."),
+        "audit": ("audit", "Show what was decided and written."),
+        "graphs": ("graphs", "List the graphs of a server."),
+        "login": ("login", "Keep the token of a server."),
+        "logout": ("logout", "Forget the token of a server."),
+        "policy": ("policy", "Check, test and explain policies."),
+    },
+    "Clusters": {
+        "cluster": ("cluster", "Plan and apply several graphs from one configuration."),
     },
     "This command": {
         "alias": ("alias", "Run a query by its short name."),
@@ -79,7 +92,6 @@ MEANT = {
     "delete": "mutate",
     "draw": "view",
     "gc": "cleanup",
-    "history": "commit list",
     "import": "load",
     "insert": "mutate",
     "log": "commit list",
@@ -97,10 +109,6 @@ MEANT = {
     "viz": "view",
 }
 """What people type who know other tools, and what it is called here."""
-
-
-SERVED = ("graphs", "login", "logout", "cluster", "policy", "queries")
-"""Commands of the contract that are about servers."""
 
 
 class LazyGroup(click.Group):
@@ -127,8 +135,6 @@ class LazyGroup(click.Group):
         if args and args[0] not in {*COMMANDS, *OLDER, *HIDDEN} and not args[0].startswith("-"):
             from omnigraph.language.diagnostics import did_you_mean
 
-            if args[0] in SERVED:
-                ctx.fail(f"`{args[0]}` is for servers and clusters; this version works on graphs directly.")
             meant = f"Did you mean `omnigraph {MEANT[args[0]]}`?" if args[0] in MEANT else ""
             near = meant or did_you_mean(args[0], COMMANDS).capitalize() or "See `omnigraph --help`."
             ctx.fail(f"No such command '{args[0]}'. {near}")
@@ -153,7 +159,7 @@ def cli(ctx: click.Context) -> None:
     ctx.ensure_object(Globals)
 
 
-cli.params += global_options(frozenset({"store", "profile", "as", "yes", "quiet"}))
+cli.params += global_options(frozenset({"server", "graph", "store", "profile", "as", "yes", "quiet"}))
 
 
 def run(arguments: Sequence[str] | None = None, *, service: Service | None = None) -> int:

@@ -15,7 +15,7 @@ import click
 
 from omnigraph.errors import GraphError, MergeConflict, UsageError
 from omnigraph.model.printable import printable
-from omnigraph.surfaces.cli.change_text import change_lines, conflict_lines, painted, stats_text
+from omnigraph.surfaces.cli.change_text import change_lines, conflict_lines, painted, schema_lines, stats_text
 from omnigraph.surfaces.cli.confirmation import interruptible
 from omnigraph.surfaces.cli.output import say
 
@@ -58,16 +58,18 @@ def settled(
 def tell(merge: Merge) -> None:
     """What a merge or revert did, or would do."""
     if not merge.dry_run:
-        verb = "reverted" if merge.outcome in ("reverted", "nothing_to_revert") else "merged"
-        join = "on" if verb == "reverted" else "into"
-        say(f"{verb} {merge.source} {join} {merge.into}: {merge.outcome}")
+        done = f"reverted {merge.source} on" if merge.is_revert else f"merged {merge.source} into"
+        say(f"{done} {merge.into}: {merge.outcome}")
         if merge.commit is not None:
             say(f"commit: {merge.commit.id}")
         return
-    say(f"preview of {merge.source} into {merge.into}: {painted(merge.outcome, bold=True)}")
+    what = f"reverting {merge.source} on" if merge.is_revert else f"{merge.source} into"
+    say(f"preview of {what} {merge.into}: {painted(merge.outcome, bold=True)}")
     if merge.conflicts:
         tell_conflicts(merge.conflicts)
     elif merge.changes is not None:
+        for line in schema_lines(merge.schema):
+            say(line)
         say(stats_text(merge.changes.stats))
         for line in change_lines(merge.changes.between(0, SHOWN_CHANGES)):
             say(line)

@@ -127,13 +127,21 @@ def _counted(error: LanguageError) -> str:
     return f"{counted(len(error.diagnostics), 'problem')} in {error.diagnostics[0].to_dict()['file']}"
 
 
+_LOST: Final = 4
+"""How a command ends whose condition no longer holds."""
+
+
 def fail(error: GraphError, *, as_json: bool) -> int:
-    """Report an error and return its exit code."""
+    """Report an error and return its exit code.
+
+    What failed leaves stdout to whoever reads answers there; a condition that no longer holds is an answer that a script reads.
+    """
     if as_json:
+        said = json.dumps(_as_data(error), indent=2, ensure_ascii=False)
         try:
-            print_json(_as_data(error))
+            say(said, err=exit_code(error) != _LOST)
         except OutputFailed:  # what cannot be said there is said where there is room
-            say(json.dumps(_as_data(error), indent=2, ensure_ascii=False), err=True)
+            say(said, err=exit_code(error) == _LOST)
     elif isinstance(error, LanguageError):
         for diagnostic in error.diagnostics:
             tell_diagnostic(diagnostic)

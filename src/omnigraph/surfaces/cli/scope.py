@@ -5,8 +5,10 @@ is done, never ignored:
 
     omnigraph version --store x     →  version is a local command: --store names the graph to work on, …
 
-A graph is named by (first that is there): the positional address or `--uri`, `--store`, `--profile` or $OMNIGRAPH_PROFILE,
-`defaults.store` in `config.yaml`. The first two exclude each other.
+A graph is named by (first that is there): the positional address or `--uri`, `--store`, `--server` or `--cluster` (and
+`--graph`), `--profile` or $OMNIGRAPH_PROFILE, `defaults.server` or `defaults.store` in `config.yaml`. The first four exclude each
+other. A graph of a cluster is found by the ledger alone, so that a cluster that cannot be served can be repaired; it is worked on
+where it is, by commands of upkeep and by those that only read.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -29,7 +31,10 @@ from omnigraph.surfaces.cli.quick_start import import_engine
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from click.shell_completion import CompletionItem
+
     from omnigraph.service.operation import Operation
+    from omnigraph.surfaces.cli.servers import RemoteDoor
 
 R = TypeVar("R")
 
@@ -38,7 +43,9 @@ class Capability(Enum):
     """What kind of work a command does."""
 
     DATA = "data"
+    SERVED = "served"
     DIRECT = "direct (storage-native)"
+    CONTROL = "cluster control"
     LOCAL = "local"
 
 
@@ -54,11 +61,20 @@ PURPOSE: Final = {
 
 READS: Final = frozenset({"store", "profile"})
 WRITES: Final = READS | {"as"}
+SERVERS: Final = frozenset({"server", "graph"})
+"""What every command about data can use."""
+CLUSTERS: Final = frozenset({"cluster", "graph"})
+"""What commands of upkeep can use besides."""
 NOTHING: Final[frozenset[str]] = frozenset()
 
+_IN_TWO_WORDS: Final = ("schema", "blob", "changes", "profile", "config", "queries")
+"""Groups whose commands are spoken of together with their group."""
+
 _ADVICE = {
-    Capability.DATA: "This version works on graphs directly: give --store with a path or an s3:// address, or --profile.",
+    Capability.DATA: "Give --store with a path or an s3:// address, --server, or --profile.",
+    Capability.SERVED: "Give --server, or a --profile of a server.",
     Capability.DIRECT: "Give the path or s3:// address of the graph.",
+    Capability.CONTROL: "Give --cluster, or files; `omnigraph cluster` takes --config.",
     Capability.LOCAL: "It has nothing to address; leave the flag out.",
 }
 
@@ -132,6 +148,24 @@ def global_options(shown: frozenset[str]) -> list[click.Parameter]:
     return options
 
 
+def refuse_repeated(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    """Refuse an option that takes one value and is given several: which one is meant, nobody can tell."""
+    _, _, order = command.make_parser(ctx).parse_args(args=list(args))
+    seen: set[click.Parameter] = set()
+    for parameter in order:
+        if isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag or parameter.count):
+            if parameter in seen:
+                ctx.fail(f"{parameter.opts[0]} is given more than once.")
+            seen.add(parameter)
+
+
+def _completed(name: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """What a shell may complete a parameter to. Nothing of this is needed before somebody asks."""
+    from omnigraph.surfaces.cli.completing import items
+
+    return items(name, ctx, incomplete)
+
+
 class Command(click.Command):
     """A command with a capability. `usable` are the flags of addressing it can use; `also` those of confirmation and echo."""
 
@@ -145,19 +179,30 @@ class Command(click.Command):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.capability = capability
+        if capability is Capability.DATA:
+            usable |= SERVERS if "as" in usable else SERVERS | CLUSTERS  # what only reads may look past the server
         self.usable = usable
-        self.params += global_options(usable | also)
+        self.params += global_options(self.usable | also)
+        for parameter in self.params:
+            if not isinstance(parameter.type, click.Choice):
+                setattr(parameter, "shell_complete", partial(_completed, parameter.name or ""))  # noqa: B010 – no other way in
         self.context_settings.setdefault("help_option_names", ["-h", "--help"])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         given = ctx.ensure_object(Globals)
         for flag, purpose in PURPOSE.items():
             if given.given(flag) and flag not in self.usable:
                 words = ctx.command_path.split()[1:]
-                label = " ".join(words if words[0] in ("schema", "blob", "changes", "profile", "config") else words[:1])
+                label = " ".join(words if words[0] in _IN_TWO_WORDS else words[:1])
+                of_upkeep = self.capability is Capability.DIRECT and "cluster" in self.usable
+                or_cluster = " Or --cluster and --graph." if of_upkeep else ""
                 raise ScopeError(
                     f"`{label}` is a {self.capability.value} command: --{flag} {purpose}, which does not apply to it",
-                    hint=_ADVICE[self.capability],
+                    hint=f"{_ADVICE[self.capability]}{or_cluster}",
                 )
         return super().invoke(ctx)
 
@@ -186,30 +231,86 @@ class Group(click.Group):
 
 
 def address(uri: str | None = None) -> str:
-    """The path or `s3://` address of the graph a command is to work on."""
+    """The path or address of the graph a command is to work on: of a folder, a bucket, or a server."""
     flags = here()
-    if uri is not None and flags.store is not None:
-        raise UsageError(f"{uri} and --store {flags.store} both name a graph", hint="Give one of them.")
+    named = {"": uri, "--store ": flags.store, "--server ": flags.server, "--cluster ": flags.cluster}
+    given = [f"{flag}{value}" for flag, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} both name a graph", hint="Give one of them.")
     explicit = uri if uri is not None else flags.store
     if explicit is not None:
+        if flags.graph is not None:
+            raise ScopeError(
+                f"{explicit} is already a single graph; --graph picks one of a server or cluster", hint="Leave --graph out."
+            )
         return checked(explicit)
+    if flags.server is not None:
+        return _served(flags.server, flags.graph)
+    if flags.cluster is not None:
+        return _in_cluster(flags.cluster, flags.graph)
     profile = flags.profile or os.environ.get("OMNIGRAPH_PROFILE")
     if profile:
-        return checked(flags.settings.profile_store(profile))
+        bound = flags.settings.profile(profile)
+        if bound.kind == "server":
+            return _served(bound.target, flags.graph or bound.graph)
+        if bound.kind == "cluster":
+            return _in_cluster(bound.target, flags.graph or bound.graph)
+        return _store(bound.target)
+    if flags.settings.server is not None:
+        return _served(flags.settings.server, flags.graph or flags.settings.default_graph)
     if flags.settings.store is not None:
-        return checked(flags.settings.store)
+        return _store(flags.settings.store)
     legacy = " An omnigraph.yaml here is of an older layout and is not read." if os.path.exists("omnigraph.yaml") else ""
     raise ScopeError(
         "no graph addressed",
-        hint="Give its path or s3:// address, or --store, or --profile, or set defaults.store "
+        hint="Give its path or s3:// address, or --store, --server or --profile, or set defaults.store "
         f"(`omnigraph config set defaults.store PATH`).{legacy}",
     )
 
 
+def _already_one(graph: str) -> ScopeError:
+    said = f"{graph} is already a single graph; --graph picks one of a server or cluster"
+    return ScopeError(said, hint="Leave --graph out.")
+
+
+def _store(target: str) -> str:
+    if here().graph is not None:
+        raise ScopeError(
+            f"{target} is already a single graph; --graph picks one of a server or cluster", hint="Leave --graph out."
+        )
+    return checked(target)
+
+
+def _served(server: str, graph: str | None) -> str:
+    command = click.get_current_context().command
+    if isinstance(command, Command) and command.capability is Capability.DIRECT:
+        hint = "Give --store, or --cluster and --graph." if "cluster" in command.usable else "Give --store."
+        raise ScopeError(f"`{command.name}` works on a graph itself, not through a server", hint=hint)
+    from omnigraph.surfaces.cli.servers import served
+
+    return served(server, graph, here().settings)
+
+
+def _in_cluster(cluster: str, graph: str | None) -> str:
+    """A graph of a cluster; the only one, if none is named."""
+    command = click.get_current_context().command
+    if isinstance(command, Command) and "cluster" not in command.usable:
+        instead = "Go through a server (--server)" if command.capability is Capability.DATA else "Give the path of the graph"
+        raise ScopeError(f"`{command.name}` does not work on a cluster", hint=f"{instead}, or give --store.")
+    from omnigraph.cluster.serving import find_graph
+
+    return find_graph(here().settings.cluster(cluster), graph)[1]
+
+
+def is_served(where: str) -> bool:
+    """Whether an address is one of a server."""
+    return where.startswith(("http://", "https://"))
+
+
 def checked(uri: str) -> str:
     """An address, unless it is one of a server."""
-    if uri.startswith(("http://", "https://")):
-        raise ScopeError(f"{uri} is the address of a server", hint="Give a path or an s3:// address.")
+    if is_served(uri):
+        raise ScopeError(f"{uri} is the address of a server", hint="Give --server and --graph.")
     return uri
 
 
@@ -229,7 +330,7 @@ class Connection:
     """What a command has of a graph: its name, and the door that everything it wants done goes through."""
 
     ref: GraphRef
-    service: Service
+    service: Service | RemoteDoor
     caller: Caller
 
     def run(self, operation: Operation[R]) -> R:
@@ -255,6 +356,12 @@ def connect(uri: str | None = None, *, read_only: bool = True) -> Connection:
 def connect_to(where: str, *, read_only: bool = True, frames: bool = False) -> Connection:
     """A connection to the graph at an address. Nothing heavy is imported before this. `frames`: data frames may be met."""
     import_engine(frames=frames)
+    if is_served(where):
+        from omnigraph.surfaces.cli.servers import RemoteDoor
+
+        if here().actor is not None:
+            raise ScopeError("--as names the actor of a direct write, and a server takes it from the token", hint="Leave it out.")
+        return Connection(GraphRef(where, read_only), RemoteDoor(here().settings), Caller(None, Origin.CLI))
     service = here().service
     if service is None:
         from omnigraph.service.direct import DirectGraphs

@@ -23,8 +23,8 @@ from omnigraph.errors import NotFound, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.model.outputs import output_file
 
-BATCH = 64
-"""Texts handed to the provider at once."""
+BATCH = 4_096
+"""Texts handed over at once: some requests for each of those that are under way together."""
 
 Embed = Callable[[Sequence[str], int], Sequence[Sequence[float]]]
 
@@ -56,7 +56,11 @@ class Spec:
     @classmethod
     def read(cls, path: str) -> Spec:
         """A spec from a JSON file."""
-        data = _json(path)
+        return cls.of(_json(path), path)
+
+    @classmethod
+    def of(cls, data: Any, path: str) -> Spec:
+        """A spec as a file says it."""
         try:
             types = {name: Target(str(t["target"]), tuple(map(str, t["fields"]))) for name, t in data["types"].items()}
             dimension = int(data["dimension"])
@@ -184,8 +188,8 @@ def rewrite(source: str, target: str, job: Job, embed: Embed) -> None:
         raise NotFound(f"there is no {error.filename}") from None
 
 
-def manifest(path: str) -> tuple[str, str, str]:
-    """Input, output and spec of a seed manifest; paths are relative to it."""
+def manifest(path: str) -> tuple[str, str, Spec]:
+    """Input, output and spec of a seed manifest; paths are relative to it. The spec is a file, or stands in the manifest."""
     import yaml
 
     base = Path(path).parent
@@ -193,15 +197,17 @@ def manifest(path: str) -> tuple[str, str, str]:
         data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         source = (data.get("sources") or {}).get("raw_seed") or (data.get("seed") or {}).get("data")
         target = (data.get("artifacts") or {}).get("embedded_seed") or "./build/seed.embedded.jsonl"
-        spec = data["embeddings"]["spec"]
+        embeddings = data["embeddings"]
+        spec = embeddings.get("spec", embeddings)
     except FileNotFoundError:
         raise NotFound(f"there is no {path}") from None
     except (KeyError, TypeError, AttributeError, yaml.YAMLError):
         raise UsageError(f"{path} is not a seed manifest", hint="It names sources.raw_seed and embeddings.spec.") from None
     if source is None:
         raise UsageError(f"{path} names no input", hint="Set sources.raw_seed.")
+    described = Spec.read(str(base / spec)) if isinstance(spec, str) else Spec.of(spec, path)
     (base / target).parent.mkdir(parents=True, exist_ok=True)
-    return str(base / source), str(base / target), str(base / spec)
+    return str(base / source), str(base / target), described
 
 
 def _json(path: str) -> Any:

@@ -1,9 +1,10 @@
 """The ASGI application: every request goes through the same checks, in the same order.
 
-    route (404, 405) → token (401) → graph id (400) → graph (404) → handler → answer, with the request's id
+    route (404, 405) → token (401) → graph id (400) → graph (404) → parameters (400) → handler → answer, with its id
 
-What a handler raises is answered by the table in `wire.errors`; what is not one of our errors is logged and answered as an
-internal error. Nothing that is answered says where on this machine something is.
+A request is answered by one revision (`revisions`) from its first check to its last byte. What a handler raises is answered by
+the table in `wire.errors`; what is not one of our errors is logged and answered as an internal error. Nothing that is answered
+says where on this machine something is.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from starlette.responses import Response
 
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.model.versions import API_VERSION
-from omnigraph.policy.port import Authoriser
 from omnigraph.service.admission import PerActor
 from omnigraph.service.audit import Sink
 from omnigraph.service.caller import Caller, Origin
@@ -31,15 +31,20 @@ from omnigraph.surfaces.http.answering.compression import Packing, accepted
 from omnigraph.surfaces.http.answering.exports import ExportSlots
 from omnigraph.surfaces.http.bodies import ClientGone, TooSlow, WrongMediaType
 from omnigraph.surfaces.http.calls import Call, no_graph
-from omnigraph.surfaces.http.graphs import Registry, is_graph_id
+from omnigraph.surfaces.http.describing.parameters import refuse_key, require_known
+from omnigraph.surfaces.http.graphs import is_graph_id
 from omnigraph.surfaces.http.process.limits import Limits
 from omnigraph.surfaces.http.process.metrics import Metrics
 from omnigraph.surfaces.http.quick import QuickReads
+from omnigraph.surfaces.http.revisions import InUse, Revision
 from omnigraph.surfaces.http.routes import ROUTES
-from omnigraph.surfaces.http.routing import Match, Router, WrongMethod, decoded
+from omnigraph.surfaces.http.routing import ROUTE, Match, Router, WrongMethod, decoded
 from omnigraph.surfaces.http.threads import Threads
-from omnigraph.surfaces.http.tokens import Tokens, Unauthorized
+from omnigraph.surfaces.http.tokens import Unauthorized
 from omnigraph.wire.errors import error_output
+
+if TYPE_CHECKING:
+    from omnigraph.surfaces.http.process.activation import Activation
 
 _log = logging.getLogger("omnigraph.http")
 
@@ -57,29 +62,44 @@ State = Literal["serving", "draining"]
 
 @dataclass
 class Application:
-    """A server's graphs and rules, as an ASGI application."""
+    """What a server serves, as an ASGI application."""
 
-    graphs: Registry
-    authoriser: Authoriser
-    tokens: Tokens = field(default_factory=Tokens)
+    first: Revision
+    """What it serves to begin with."""
     limits: Limits = field(default_factory=Limits)
     audit: Sink | None = None
     api_version: str = API_VERSION
     access_log: bool = False
     state: State = "serving"
+    activation: Activation | None = None
+    """Who replaces what it serves, if anybody does."""
+    origins: tuple[str, ...] = ()
+    """Web pages of these origins may ask; `*` for all."""
+    only_here: bool = False
+    """Whether it listens on this machine only."""
 
     def __post_init__(self) -> None:
-        self.service = Service(
-            self.graphs,
-            authoriser=self.authoriser,
-            admission=PerActor(self.limits.inflight, self.limits.inflight_bytes),
-            audit=self.audit,
-        )
+        self._admission = PerActor(self.limits.inflight, self.limits.inflight_bytes)
         self.threads = Threads()
-        self.quick = QuickReads(self.graphs)
+        self.quick = QuickReads()
         self.exports = ExportSlots()
         self.metrics = Metrics()
-        self._description: bytes | None = None
+        self._descriptions: dict[bool, bytes] = {}
+        self._current = self._in_use(self.first)
+
+    @property
+    def revision(self) -> Revision:
+        """What is served to requests that come now."""
+        return self._current.revision
+
+    def activate(self, revision: Revision) -> None:
+        """Serve something else from now on. Requests that have begun end with what they began with."""
+        before, self._current = self._current, self._in_use(revision)
+        before.leave()
+
+    def _in_use(self, revision: Revision) -> InUse:
+        service = Service(revision.graphs, authoriser=revision.authoriser, admission=self._admission, audit=self.audit)
+        return InUse(revision, service, lambda unused: self.threads.later(unused.close))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -100,12 +120,21 @@ class Application:
                 return
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        use = self._current
+        use.take()
+        try:
+            await self._answered(use, scope, receive, send)
+        finally:
+            use.leave()
+
+    async def _answered(self, use: InUse, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
         request_id = _request_id(scope["headers"])
         match: Match | None = None
         try:
             match = _ROUTER.find(scope["method"], scope.get("raw_path") or scope["path"].encode())
-            response = await self._routed(match, scope, receive, request_id)
+            scope[ROUTE] = None if match is None else match.route
+            response = await self._routed(use, match, scope, receive, request_id)
         except ClientGone:
             return
         except WrongMethod as wrong:
@@ -142,30 +171,35 @@ class Application:
             path = scope["path"]
             _log.info("%s %s %s %.1f ms %s", scope["method"], path, response.status_code, took * 1000, request_id)
 
-    async def _routed(self, match: Match | None, scope: Scope, receive: Receive, request_id: str) -> Response:
+    async def _routed(self, use: InUse, match: Match | None, scope: Scope, receive: Receive, request_id: str) -> Response:
         if match is None:
             where = f"{scope['method']} {scope['path'][:200]}"
             return refused(404, f"no such route: {where}", None, code="not_found", condition="not_found", hint=_ROUTE_HINT)
-        actor = None
-        if not match.route.open and self.tokens:
-            actor = self.tokens.actor_of([value for name, value in scope["headers"] if name == b"authorization"])
+        actor, groups, tokens = None, frozenset[str](), use.revision.tokens
+        if not match.route.open and tokens:
+            actor, groups = await tokens.identified([value for name, value in scope["headers"] if name == b"authorization"])
         call = Call(
             self,
+            use,
             match.route,
             scope["method"],
             match.names,
             scope["query_string"],
             scope["headers"],
             receive,
-            Caller(actor, Origin.HTTP, request_id),
+            Caller(actor, Origin.HTTP, request_id, groups),
         )
         if match.route.of_graph:
             graph_id = decoded(match.names["graph_id"])
             if not is_graph_id(graph_id):
                 raise UsageError(f"'{graph_id}' is not a graph id", hint="Letters, digits, `-` and `_`, at most 64.")
-            call.found = self.graphs.find(graph_id)
+            call.found = use.revision.graphs.find(graph_id)
             if call.found is None:
                 raise no_graph(graph_id)
+        if call.query_string:
+            require_known(match.route, call.parameters)
+        if call.header_values(b"idempotency-key"):
+            refuse_key(match.route)
         return await match.route.handler(call)
 
     def _failed(self, error: GraphError, request_id: str) -> Response:
@@ -182,21 +216,22 @@ class Application:
         """The OpenAPI document."""
         from omnigraph.surfaces.http.describing.openapi import document
 
-        return document(ROUTES, self.api_version, secured=bool(self.tokens))
+        return document(ROUTES, self.api_version, secured=bool(self.revision.tokens))
 
     def openapi(self) -> bytes:
         """The same as JSON."""
         import msgspec
 
-        if self._description is None:
-            self._description = msgspec.json.encode(self.description())
-        return self._description
+        secured = bool(self.revision.tokens)
+        if secured not in self._descriptions:
+            self._descriptions[secured] = msgspec.json.encode(self.description())
+        return self._descriptions[secured]
 
     def close(self) -> None:
         """Wait for what is running, and let go of the graphs."""
         self.state = "draining"
         self.threads.close()
-        self.service.close()
+        self._current.service.close()
 
 
 def _request_id(headers: list[tuple[bytes, bytes]]) -> str:

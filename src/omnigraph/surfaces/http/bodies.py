@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -36,9 +36,16 @@ async def read_body(
     receive: Receive, declared: str | None, most: int, resource: str = "request_bytes", seconds: float | None = None
 ) -> bytes:
     """The whole body, or an error as soon as it is clear that it is too large."""
-    if declared is not None and declared.isdigit() and int(declared) > most:
+    parts = [part async for part in body_parts(receive, declared, most, resource, seconds)]
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def body_parts(
+    receive: Receive, declared: str | None, most: int, resource: str, seconds: float | None
+) -> AsyncIterator[bytes]:
+    """The body as it comes, up to a limit."""
+    if declared is not None and declared.isascii() and declared.isdigit() and len(declared) < 19 and int(declared) > most:
         raise _too_large(int(declared), most, resource)
-    parts: list[bytes] = []
     size = 0
     while True:
         try:
@@ -52,9 +59,9 @@ async def read_body(
         size += len(part)
         if size > most:
             raise _too_large(size, most, resource)
-        parts.append(part)
+        yield part
         if not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            return
 
 
 def _too_large(actual: int, most: int, resource: str) -> ResourceLimit:

@@ -1,23 +1,25 @@
-"""The graphs a server has: found by their ids, open as long as it runs."""
+"""The graphs a server has: found by their ids, open as long as they are served."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import GraphError, UsageError
 from omnigraph.model.frozen import frozen
-from omnigraph.service.direct import DirectGraphs
 from omnigraph.service.graphs import GraphRef
+from omnigraph.service.open_graphs import Held, OpenGraphs, Opening
+from omnigraph.service.stored import NO_QUERIES, StoredQueries
 
 if TYPE_CHECKING:
     from omnigraph.service.results import Graph
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+OPENED_AT_ONCE: Final = 4
 RESERVED: Final = frozenset(
     {"policies", "healthz", "openapi", "graphs", "discovery", "admin", "metrics", "readyz", "ui", "docs", "mcp", "cluster"}
 )
@@ -29,11 +31,17 @@ class ServedGraph:
 
     id: str
     ref: GraphRef
+    queries: StoredQueries = NO_QUERIES
+    """What is stored with it."""
 
     @property
     def uri(self) -> str:
         """Where it is."""
         return self.ref.uri
+
+    def placeless(self, text: str) -> str:
+        """A text without a word about where the graph is."""
+        return text.replace(f"{self.uri}/", "").replace(self.uri, "the graph")
 
     @property
     def is_local(self) -> bool:
@@ -64,17 +72,45 @@ def named_graphs(given: Iterable[str], *, read_only: bool = False) -> list[Serve
         where = uri if "://" in uri else str(Path(uri).absolute())
         if graph_id in found:
             raise UsageError(f"two graphs would be served as `{graph_id}`", hint="Name one of them: ID=PATH.")
-        found[graph_id] = ServedGraph(graph_id, GraphRef(where, read_only=read_only))
+        found[graph_id] = ServedGraph(graph_id, GraphRef(where, read_only=read_only, id=graph_id))
     return list(found.values())
 
 
 class Registry:
-    """Which graphs are served, by id, and the open graphs behind them."""
+    """Which graphs are served, by id: open, and shared with other registries that serve them."""
 
-    def __init__(self, graphs: Iterable[ServedGraph]) -> None:
+    def __init__(self, graphs: Iterable[ServedGraph] = (), held: Mapping[str, Held] | None = None) -> None:
         self._served = {g.id: g for g in graphs}
-        self._direct = DirectGraphs()
-        self._lock = Lock()
+        self._held = dict(held or {})
+
+    @classmethod
+    def of(cls, graphs: Iterable[ServedGraph], shared: OpenGraphs) -> Registry:
+        """Graphs that are all opened now; raises if one cannot be."""
+        found, failures = cls.opened([(g, Opening(g.ref.uri, g.ref.read_only)) for g in graphs], shared)
+        if failures:
+            found.close()
+            raise next(iter(failures.values()))
+        return found
+
+    @classmethod
+    def opened(cls, wanted: Iterable[tuple[ServedGraph, Opening]], shared: OpenGraphs) -> tuple[Registry, dict[str, GraphError]]:
+        """Graphs that are opened now, a few at a time; and why some cannot be, by their ids."""
+        asked = list(wanted)
+        failures: dict[str, GraphError] = {}
+        held: dict[str, Held] = {}
+        with ThreadPoolExecutor(OPENED_AT_ONCE, "omnigraph-open") as threads:
+            opening = [(graph, threads.submit(shared.hold, how)) for graph, how in asked]
+        for graph, done in opening:
+            try:
+                held[graph.id] = done.result()
+            except GraphError as error:
+                failures[graph.id] = error
+        return cls([graph for graph, _ in asked if graph.id in held], held), failures
+
+    def leave_out(self, graph_id: str) -> None:
+        """Let go of a graph before anybody is served."""
+        del self._served[graph_id]
+        self._held.pop(graph_id).release()
 
     def __len__(self) -> int:
         return len(self._served)
@@ -87,14 +123,16 @@ class Registry:
         return self._served.get(graph_id)
 
     def open(self, ref: GraphRef) -> Graph:
-        """The graph, open; it stays open."""
-        with self._lock:
-            return self._direct.open(ref)
+        """The graph, open."""
+        assert ref.id is not None
+        return self._held[ref.id].graph
 
     def create(self, ref: GraphRef, schema: str | Path, actor: str | None) -> Graph:
         """Graphs are made elsewhere."""
         raise UsageError("a server makes no graphs")
 
     def close(self) -> None:
-        """Let go of every graph, and wait for what they are still doing."""
-        self._direct.close()
+        """Let go of every graph. Those that nobody else serves are closed when they have ended what they are doing."""
+        while self._held:
+            _, held = self._held.popitem()
+            held.release()

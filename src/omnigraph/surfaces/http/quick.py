@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from omnigraph.surfaces.http.graphs import Registry, ServedGraph
+from omnigraph.surfaces.http.graphs import ServedGraph
 
 if TYPE_CHECKING:
+    from omnigraph.service.operations.invoke_query import InvokeQuery
     from omnigraph.service.operations.query import Query
     from omnigraph.service.results import Result
     from omnigraph.surfaces.http.calls import Call
@@ -28,17 +29,19 @@ _Key = tuple[str, str, str | None, str | None]
 class QuickReads:
     """Remembers which reads were quick, and of which state."""
 
-    def __init__(self, graphs: Registry) -> None:
-        self._graphs = graphs
+    def __init__(self) -> None:
         self._known: OrderedDict[_Key, str] = OrderedDict()
 
-    async def run(self, call: Call, operation: Query) -> Result:
+    async def run(self, call: Call, operation: Query | InvokeQuery) -> Result:
         """The answer to a read, here or in a thread."""
         graph, key = call.graph, _key(call.graph, operation)
         known = self._known.get(key)
-        if known is not None and known == operation.state(self._graphs.open(graph.ref)):
-            return call.run_here(operation.unlimited())
-        result, state = await call.do(lambda: self._measured(call, operation))
+        if known is not None:
+            view = operation.seen(call.revision.graphs.open(graph.ref))
+            if known == view.snapshot.layout:
+                return call.run_here(cast("Query", operation.quickly(view)))
+        watched = operation.until(call.gone())
+        result, state = await call.do(lambda: self._measured(call, watched))
         if state is not None:
             self._known[key] = state
             self._known.move_to_end(key)
@@ -46,16 +49,16 @@ class QuickReads:
                 self._known.popitem(last=False)
         return result
 
-    def _measured(self, call: Call, operation: Query) -> tuple[Result, str | None]:
+    def _measured(self, call: Call, operation: Query | InvokeQuery) -> tuple[Result, str | None]:
         begun = time.perf_counter()
-        result = call.run_here(operation)
+        result = call.run_here(cast("Query", operation))
         if time.perf_counter() - begun > _SECONDS or operation.at is not None or not call.graph.is_local:
             return result, None
-        opened = self._graphs.open(call.graph.ref)
-        state = operation.state(opened)
-        return result, state if operation.is_small(opened) and state == operation.state(opened) else None
+        opened = call.revision.graphs.open(call.graph.ref)
+        view = operation.seen(opened)
+        return result, view.snapshot.layout if operation.is_small(opened, view) else None
 
 
-def _key(graph: ServedGraph, operation: Query) -> _Key:
+def _key(graph: ServedGraph, operation: Query | InvokeQuery) -> _Key:
     source = operation.source if isinstance(operation.source, str) else operation.source.text
-    return graph.id, source, operation.query_name, operation.branch
+    return graph.uri, source, operation.query_name, operation.branch

@@ -25,7 +25,13 @@ Handler = Callable[["Call"], Awaitable["Response"]]
 SMALL_BODY: Final = 1 << 20
 LARGE_BODY: Final = 32 << 20
 
+ROUTE: Final = "omnigraph.route"
+"""Where a request's scope says which route it was for."""
+
 _NAME: Final = "*"
+_KEPT: Final = 1_024
+_SHORT: Final = 256
+"""How many paths are remembered, and of which length at most."""
 
 
 @frozen
@@ -43,6 +49,10 @@ class Route:
     """What the request holds, if it is JSON."""
     answer: type | None = None
     """What the answer holds, if it is JSON."""
+    other_answer: type | None = None
+    """What else it may hold."""
+    optional_body: bool = False
+    """Whether the body may be left out."""
     largest_body: int = SMALL_BODY
     deprecated_for: str | None = None
     """What takes its place, if it is there for earlier clients only."""
@@ -78,6 +88,8 @@ class Router:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._routes: dict[tuple[str, ...], dict[str, Route]] = {}
         self._places: dict[tuple[str, ...], dict[int, str]] = {}
+        self._found: dict[tuple[str, bytes], Match] = {}
+        """Paths that were asked for lately."""
         for route in routes:
             segments = route.path.split("/")[1:]
             key = tuple(_NAME if s.startswith("{") else s for s in segments)
@@ -86,6 +98,17 @@ class Router:
 
     def find(self, method: str, raw_path: bytes) -> Match | None:
         """The route of a request; None if there is no such path. HEAD is answered wherever GET is."""
+        known = self._found.get((method, raw_path))
+        if known is not None:
+            return known
+        found = self._search(method, raw_path)
+        if found is not None and len(raw_path) <= _SHORT:
+            if len(self._found) >= _KEPT:
+                self._found.clear()
+            self._found[method, raw_path] = found
+        return found
+
+    def _search(self, method: str, raw_path: bytes) -> Match | None:
         segments = raw_path.decode("latin-1").split("/")[1:]
         wanted = "GET" if method == "HEAD" else method
         allowed: list[str] = []

@@ -8,6 +8,7 @@ cancelled.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,8 @@ from omnigraph.surfaces.http.bodies import ClientGone
 
 if TYPE_CHECKING:
     from omnigraph.surfaces.http.calls import Call
+
+_log = logging.getLogger("omnigraph.http")
 
 R = TypeVar("R")
 
@@ -32,14 +35,16 @@ class Threads:
         self._writes = ThreadPoolExecutor(writes, "omnigraph-write")
         self.streams = ThreadPoolExecutor(reads, "omnigraph-stream")
         """For answers that are sent while they are made."""
+        self._last = ThreadPoolExecutor(1, "omnigraph-close")
 
-    async def run(self, call: Call | None, work: Callable[[], R], *, writes: bool = False) -> R:
+    async def run(self, call: Call, work: Callable[[], R], *, writes: bool = False, watched: bool = True) -> R:
         """Run something in a thread. A write ends once it has begun; a read is left when the client of its call has gone.
 
-        The call's body must have been read: whoever watches a connection takes what comes from it.
+        The call's body must have been read, unless it is not `watched`: whoever watches a connection takes what comes from it.
         """
         running = asyncio.get_running_loop().run_in_executor(self._writes if writes else self._reads, work)
-        if writes or call is None:
+        call.use.until(running)
+        if writes or not watched:
             return await asyncio.shield(running)
         watching: asyncio.Future[Any] = asyncio.ensure_future(_gone(call))
         try:
@@ -53,11 +58,23 @@ class Threads:
         finally:
             watching.cancel()
 
+    def later(self, work: Callable[[], None]) -> None:
+        """Do something that nobody waits for."""
+        self._last.submit(_or_say_why, work)
+
     def close(self) -> None:
         """Wait for what is running."""
         self._reads.shutdown()
         self.streams.shutdown(cancel_futures=True)
         self._writes.shutdown()
+        self._last.shutdown()
+
+
+def _or_say_why(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except Exception:
+        _log.exception("graphs that are not served any more could not be closed")
 
 
 def _read_and_forget(done: asyncio.Future[Any]) -> None:

@@ -7,6 +7,8 @@ so that how long it takes says nothing about any. Identity comes from the token 
     OMNIGRAPH_SERVER_BEARER_TOKEN               one token, of the actor `default`
     OMNIGRAPH_SERVER_BEARER_TOKENS_FILE         a file of {"actor": "token", …}
     OMNIGRAPH_SERVER_BEARER_TOKENS_JSON         the same, inline
+
+Beside them an identity provider may vouch for callers (`oidc`).
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from omnigraph.errors import UsageError
 from omnigraph.model.frozen import frozen
+from omnigraph.surfaces.http.oidc import InvalidToken, Provider, Verifier
 
 _PREFIX: Final = "OMNIGRAPH_SERVER_BEARER_TOKEN"
 SECRET: Final = f"{_PREFIX}S_AWS_SECRET"
@@ -28,6 +32,7 @@ FILE: Final = f"{_PREFIX}S_FILE"
 INLINE: Final = f"{_PREFIX}S_JSON"
 
 _SCHEME: Final = b"Bearer "
+_log = logging.getLogger("omnigraph.http")
 
 
 class Unauthorized(Exception):
@@ -39,9 +44,11 @@ class Tokens:
     """Digests of tokens, and whose they are."""
 
     entries: tuple[tuple[bytes, str], ...] = ()
+    verifier: Verifier | None = None
+    """Who verifies tokens of an identity provider, if there is one."""
 
     def __bool__(self) -> bool:
-        return bool(self.entries)
+        return bool(self.entries) or self.verifier is not None
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Tokens:
@@ -65,8 +72,12 @@ class Tokens:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Tokens:
         """Tokens from where the environment says they are."""
-        if environment.get(SECRET):
-            return cls.of(_pairs(_secret(environment[SECRET]), SECRET))
+        pairs = _pairs(_secret(environment[SECRET]), SECRET) if environment.get(SECRET) else cls._local(environment)
+        found, provider = cls.of(pairs), Provider.from_environment(environment)
+        return found if provider is None else cls(found.entries, Verifier(provider))
+
+    @staticmethod
+    def _local(environment: Mapping[str, str]) -> list[tuple[str, str]]:
         pairs = [("default", environment[ONE])] if environment.get(ONE) else []
         if environment.get(FILE):
             try:
@@ -76,7 +87,21 @@ class Tokens:
             pairs += _pairs(text, FILE)
         elif environment.get(INLINE):
             pairs += _pairs(environment[INLINE], INLINE)
-        return cls.of(pairs)
+        return pairs
+
+    async def identified(self, headers: list[bytes]) -> tuple[str | None, frozenset[str]]:
+        """Who sends a request, and which groups their provider says they are in."""
+        try:
+            return self.actor_of(headers), frozenset()
+        except Unauthorized:
+            if self.verifier is None or len(headers) != 1 or not headers[0].startswith(_SCHEME) or headers[0].count(b".") != 2:
+                raise
+        try:
+            found = await self.verifier.verified(headers[0][len(_SCHEME) :])
+        except InvalidToken as reason:
+            _log.info("a token of %s is not believed: %s", self.verifier.provider.issuer, reason)
+            raise Unauthorized("invalid bearer token") from None
+        return found.actor, found.groups
 
     def actor_of(self, headers: list[bytes]) -> str:
         """Whose token the `Authorization` headers carry."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from omnigraph.engine.execution.frame import Frame
+from omnigraph.engine.execution.frame import Frame, in_batches
 from omnigraph.engine.execution.operators.blocks import optional, without
 from omnigraph.engine.execution.operators.expand import close, exists, expand, reach
 from omnigraph.engine.execution.operators.filter import filter_rows
@@ -27,9 +27,22 @@ def run_steps(steps: tuple[st.Step, ...], run: Run, bindings: dict[str, Binding]
     frames: Iterator[Frame] = iter((start,))
     for step in steps:
         frames = _operator(step, frames, run, bindings)
+        if run.budget.limited and _gives_all(step):
+            frames = _in_batches(frames, run)
         if run.trace is not None:
             frames = run.trace.watch(step, frames)
     return frames
+
+
+def _gives_all(step: st.Step) -> bool:
+    """Whether an operator gives all it has at once."""
+    return isinstance(step, st.Merge | st.Reach) or (isinstance(step, st.Scan) and bool(step.rankings))
+
+
+def _in_batches(frames: Iterator[Frame], run: Run) -> Iterator[Frame]:
+    """The same rows, no more at a time than a query that has limits works on."""
+    for frame in frames:
+        yield from in_batches(frame, run.budget.rows(len(frame.columns), max(1, frame.rows)))
 
 
 def _operators(steps: tuple[st.Step, ...]) -> int:
@@ -49,6 +62,10 @@ def _operator(step: st.Step, frames: Iterator[Frame], run: Run, bindings: dict[s
             return reach(step, frames, run, bindings)
         case st.Close():
             return close(step, frames, run, bindings)
+        case st.Paths():
+            from omnigraph.engine.execution.operators.paths import find_paths  # few queries do
+
+            return find_paths(step, frames, run, bindings)
         case st.Filter():
             return filter_rows(step, frames, run, bindings)
         case st.Exists():

@@ -21,7 +21,7 @@ from omnigraph.engine.arrays.column import Array, Vec
 from omnigraph.engine.arrays.column import concat as concat_vecs
 from omnigraph.engine.arrays.grouping import Codes, Groups, codes_of, combined, groups_of
 from omnigraph.engine.arrays.numbering import distinct_count, each_once
-from omnigraph.engine.arrays.ordering import sort_key
+from omnigraph.engine.arrays.ordering import as_declared, sort_key
 from omnigraph.engine.execution.evaluate import Scope, vector
 from omnigraph.engine.execution.frame import Frame, concat
 from omnigraph.engine.execution.operators import counts
@@ -63,7 +63,7 @@ def aggregate(tail: st.Tail, frames: Iterator[Frame], run: Run, bindings: dict[s
     """One row per group: the columns of the result."""
     keys = [p.expression for p in tail.projections if not isinstance(p.expression, lg.Aggregated)]
     wanted = [p.expression for p in tail.projections if isinstance(p.expression, lg.Aggregated)]
-    if any(a.distinct for a in wanted):
+    if any(_is_whole(a) for a in wanted):
         collected = []
         for frame in frames:
             run.budget.check("grouping")
@@ -103,13 +103,18 @@ def _pieces(
     """What a frame comes to, in pieces: the values of one take no more than the budget has for one batch of work."""
     most = frame.rows
     if run.budget.bytes is not None and (row_bytes := _row_bytes([*keys, *wanted], frame, run, bindings)):
-        if any(a.distinct for a in wanted):  # these cannot be merged
+        if any(_is_whole(a) for a in wanted):  # these cannot be merged
             run.budget.hold(row_bytes * frame.rows, "grouping")
         else:
             most = run.budget.rows(2 + row_bytes // 8, frame.rows)
     for start in range(0, max(1, frame.rows), max(1, most)):
         piece = frame if most >= frame.rows else frame.slice(start, min(start + most, frame.rows))
         yield run.budget.aside(partial(_partial, keys, wanted, piece, run, bindings), piece.rows, "grouping")
+
+
+def _is_whole(wanted: lg.Aggregated) -> bool:
+    """Whether an aggregate needs all its values at once."""
+    return wanted.distinct or wanted.function is Fn.COLLECT
 
 
 def _row_bytes(expressions: Sequence[lg.Expression], frame: Frame, run: Run, bindings: dict[str, Binding]) -> int:
@@ -125,7 +130,7 @@ def _is_wide(expression: lg.Expression) -> bool:
     """Whether values may take any number of bytes."""
     if isinstance(expression, lg.Aggregated):
         expression = expression.argument
-    return isinstance(expression, lg.PropertyValue) and (
+    return isinstance(expression, lg.PropertyValue | lg.Computed) and (
         expression.type.is_list or expression.type.is_vector or expression.type.is_string
     )
 
@@ -195,7 +200,7 @@ def _codes(key: lg.Expression, scope: Scope) -> Codes:
             isinstance(binding := scope.bindings[variable], NodeBinding) and not type_.is_list and not type_.is_vector
         ):
             nodes = scope.run.view.nodes(binding.types[0])
-            if len(binding.types) == 1 and name == nodes.id_property:  # as many values as nodes
+            if len(binding.types) == 1 and name in ("id", nodes.id_property):  # as many values as nodes
                 return _codes(lg.Entity(variable, binding.types[0]), scope)
             if len(binding.types) == 1 and scope.rows > nodes.count // 4 and nodes.loaded:
                 rows = nodes.load().of(scope.frame.columns[variable])
@@ -237,8 +242,14 @@ def _state(wanted: lg.Aggregated, vec: Vec | None, scope: Scope, groups: Groups)
             assert vec.plain is not None
             summed = exact_sums if vec.plain.dtype.kind in "iu" else float_sums
             return [*summed(vec.plain, group, weight, groups.count), counts.by_group(group, weight, groups.count)]
+        case Fn.COLLECT:
+            if weight is not None:
+                scope.run.budget.hold(counts.total(weight) * 16, "collecting values")
+                rows = np.repeat(np.arange(len(group)), weight)
+                vec, group = vec.take(rows, complete=True), group[rows]
+            return [_lists(wanted, vec, group, groups.count)]
         case Fn.MIN | Fn.MAX:
-            return [_extreme(vec, group, groups.count, largest=wanted.function is Fn.MAX)]
+            return [_extreme(wanted, vec, group, groups.count)]
 
 
 def _distinct_by_group(group: Array, numbers: Array, count: int) -> Array:
@@ -249,9 +260,17 @@ def _distinct_by_group(group: Array, numbers: Array, count: int) -> Array:
     return _distinct_by_group(group, dense, count)
 
 
-def _extreme(vec: Vec, group: Array, count: int, *, largest: bool) -> Vec:
+def _lists(wanted: lg.Aggregated, vec: Vec, group: Array, count: int) -> Vec:
+    """The values of each group, in order."""
+    order = np.lexsort([sort_key(as_declared(vec, lg.declared_values(wanted.argument)), descending=False), group])
+    ends = np.cumsum(np.bincount(group, minlength=count))
+    values = vec.take(order, complete=True).to_arrow()
+    return Vec.of(pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]), pa.int32()), values))
+
+
+def _extreme(wanted: lg.Aggregated, vec: Vec, group: Array, count: int) -> Vec:
     """The smallest or largest value of each group; null where a group has none."""
-    key = sort_key(vec, descending=largest)
+    key = sort_key(as_declared(vec, lg.declared_values(wanted.argument)), descending=wanted.function is Fn.MAX)
     best = np.full(count, -1)
     order = np.lexsort([key, group])
     ordered = group[order]
@@ -277,8 +296,7 @@ def _merged(wanted: list[lg.Aggregated], partials: list[_Partial]) -> _Partial:
             if isinstance(batches[0], Vec):
                 vec = concat_vecs([v for v in batches if isinstance(v, Vec)])
                 valid = vec.is_valid()
-                largest = aggregated.function is Fn.MAX
-                state.append(_extreme(vec.keep(valid), groups.group[valid], groups.count, largest=largest))
+                state.append(_extreme(aggregated, vec.keep(valid), groups.group[valid], groups.count))
             else:
                 values = np.concatenate([v for v in batches if isinstance(v, np.ndarray)])
                 if values.dtype.kind == "f":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from omnigraph.engine.arrays.numbering import Numbers, distinct_count, each_once
 from omnigraph.engine.execution.budget import BATCH_ROWS
 from omnigraph.engine.execution.choosing import look_up, looks_up
 from omnigraph.engine.execution.evaluate import Scope, holds
-from omnigraph.engine.execution.frame import Frame
+from omnigraph.engine.execution.frame import Frame, in_batches
 from omnigraph.engine.execution.operators.merge import merge_numbers
 from omnigraph.engine.execution.run import Run
 from omnigraph.engine.execution.walk import Step, walk, walk_from_one
@@ -33,7 +34,10 @@ _WALK_SOURCES = 4_096
 """Sources whose walks of several hops are made at once."""
 
 _EDGE_SOURCES = 1_024
-"""Sources whose edges are listed at once in a query that has limits."""
+"""Sources whose edges are looked up at once in a query that has limits."""
+
+_EDGE_BYTES = 56
+"""Bytes that are in use per edge while edges are listed."""
 
 _PARTS = 64
 _NOBODY = np.empty(0, np.int64)
@@ -85,9 +89,8 @@ def adjacency_of(run: Run, edge: str, direction: HopDirection) -> Adjacency:
 def looked_up(run: Run, hop: st.Hop, sources: Numbers) -> Looked | None:
     """Neighbours of some nodes, without adjacency; None: it took longer than adjacency would."""
     nodes = each_once(sources[sources >= 0])
-    ways = (HopDirection.OUT, HopDirection.IN) if hop.direction is HopDirection.BOTH else (hop.direction,)
     near, far = [], []
-    for way in ways:
+    for way in _ways(hop):
         found = look_up(run, hop, way, nodes, positions=False)
         if found is None:
             return None
@@ -139,18 +142,20 @@ def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str,
                 parts.append(_reached(step, known, sources, weight))
                 continue
             for chunk, some in _chunks(Frame(len(sources), {}, weight), sources, known, run):
-                run.budget.check(what)
-                parts.append(_reached(step, known, some, chunk.weight))
+                work = partial(_reached, step, known, some, chunk.weight)
+                parts.append(run.budget.aside(work, int(known.degrees(some).sum()), what))
                 if len(parts) > _PARTS:
-                    parts = [_reached_together(step, parts)]
+                    parts = [_reached_together(step, parts, run)]
                 run.budget.hold(sum(part.nbytes for part in parts), what)
     if not parts:
         return
-    found = parts[0] if len(parts) == 1 else _reached_together(step, parts)
-    for condition in step.conditions:
-        found = found.keep(holds(condition, Scope(run, found, bindings)))
-    if found.rows:
-        yield found
+    found = parts[0] if len(parts) == 1 else _reached_together(step, parts, run)
+    for part in in_batches(found, run.budget.rows(2, max(1, found.rows))):
+        for condition in step.conditions:
+            run.budget.check(what)
+            part = part.keep(holds(condition, Scope(run, part, bindings)))
+        if part.rows:
+            yield part
 
 
 def _reached(step: st.Reach, known: Adjacency | Looked, sources: Numbers, weight: Array | None) -> Frame:
@@ -162,7 +167,12 @@ def _reached(step: st.Reach, known: Adjacency | Looked, sources: Numbers, weight
     return Frame(len(targets), {step.target: targets}, walks)
 
 
-def _reached_together(step: st.Reach, parts: list[Frame]) -> Frame:
+def _reached_together(step: st.Reach, parts: list[Frame], run: Run) -> Frame:
+    rows = sum(part.rows for part in parts)
+    return run.budget.aside(lambda: _reached_once(step, parts), rows, f"reaching {step.source} {step.hop} {step.target}")
+
+
+def _reached_once(step: st.Reach, parts: list[Frame]) -> Frame:
     targets = np.concatenate([part.columns[step.target] for part in parts])
     if not step.weighted:
         once = each_once(targets)
@@ -182,12 +192,20 @@ def _neighbours(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> It
         return
     most = run.budget.rows(len(frame.columns) + 2, sys.maxsize)
     for chunk, part in _chunks(frame, sources, known, run):
-        if run.budget.limited:
-            run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
-        rows, targets = known.expand(part)
+        rows, targets = _expanded(known, part, run, f"expanding {step.source} {step.hop} {step.target}")
         for start in range(0, len(rows), most):  # a single node may have more neighbours than there may be rows
             some = slice(start, start + most)
             yield chunk.take(rows[some]).with_columns(**{step.target: targets[some].astype(np.int64)})
+
+
+def _expanded(known: Adjacency | Looked, sources: Numbers, run: Run, what: str) -> tuple[Numbers, Array]:
+    """Neighbours of nodes: index of the node, neighbour. A single one may have any number."""
+    if not run.budget.limited:
+        return known.expand(sources)
+    if len(sources) > 1:
+        run.budget.check(what)
+        return known.expand(sources)
+    return run.budget.aside(partial(known.expand, sources), int(known.degrees(sources)[0]), what)
 
 
 def _chunks(frame: Frame, sources: Numbers, known: Adjacency | Looked, run: Run) -> Iterator[tuple[Frame, Numbers]]:
@@ -213,7 +231,7 @@ def _chunks(frame: Frame, sources: Numbers, known: Adjacency | Looked, run: Run)
 
 
 def _walks(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
-    at_once = _walk_sources(step.hop, run)
+    at_once = walk_sources(step.hop, run)
     width = len(frame.columns) + 1
     most = run.budget.rows(width, CHUNK_ROWS * 64)
     for start in range(0, frame.rows, at_once):
@@ -225,12 +243,12 @@ def _walks(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterato
             yield frame.take(rows[some] + start).with_columns(**{step.target: targets[some]})
 
 
-def _walk_sources(hop: st.Hop, run: Run) -> int:
+def walk_sources(hop: st.Hop, run: Run) -> int:
     """Sources whose walks are made at once: each may reach every node."""
     if not run.budget.limited:
         return _WALK_SOURCES
     reachable = max(1, len(run.view.nodes(hop.target_type).numbering))
-    return max(1, min(_WALK_SOURCES, run.budget.rows(6, 8 * _WALK_SOURCES) * 8 // reachable))
+    return max(1, min(_WALK_SOURCES, run.budget.rows(6, 8 * _WALK_SOURCES) * 4 // reachable))
 
 
 def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
@@ -241,7 +259,7 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         rows, targets = walks(hop, sources[kept], run)
         return kept[rows], targets
     if looks_up(run, hop, len(sources), hops=hop.maximum):
-        return _walked(hop, sources, lambda nodes: _batches(stepper(run, hop, nodes), nodes, run))
+        return _walked(hop, sources, lambda nodes: batches(stepper(run, hop, nodes), nodes, run))
     if run.trace is not None:
         run.trace.note("adjacency")
     adjacency = adjacency_of(run, hop.edge, hop.direction)
@@ -249,9 +267,9 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         nodes = max(adjacency.nodes, len(run.view.nodes(hop.target_type).numbering))
 
         def reached(frontier: Numbers) -> Numbers:
-            run.budget.check("walking")
-            run.budget.hold(nodes * 3 + int(adjacency.degrees(frontier).sum()) * 4 if run.budget.bytes else 0, "walking")
-            return adjacency.reached(frontier)
+            edges = int(adjacency.degrees(frontier).sum())
+            run.budget.hold(nodes * 3 + edges * 4 if run.budget.bytes else 0, "walking")
+            return run.budget.aside(partial(adjacency.reached, frontier), edges, "walking")
 
         hopped = reached if run.budget.limited else adjacency.reached
         loops = _padded(adjacency, nodes)
@@ -259,18 +277,18 @@ def walks(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers]:
         return np.zeros(len(found), np.int64), found
     distinct, inverse = np.unique(sources, return_inverse=True)
     if len(distinct) < len(sources):
-        rows, targets = _walked(hop, distinct, lambda nodes: _batches(adjacency, nodes, run))
+        rows, targets = _walked(hop, distinct, lambda nodes: batches(adjacency, nodes, run))
         per_source = np.searchsorted(rows, np.arange(len(distinct) + 1))
         index, places = _spread(per_source, inverse)
         return index, targets[places]
-    return _walked(hop, sources, lambda nodes: _batches(adjacency, nodes, run))
+    return _walked(hop, sources, lambda nodes: batches(adjacency, nodes, run))
 
 
 def _walked(hop: st.Hop, sources: Numbers, step: Step) -> tuple[Numbers, Numbers]:
     return walk(sources, hop.minimum, hop.maximum, step, turned=hop.turned)
 
 
-def _batches(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[tuple[Numbers, Array]]:
+def batches(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[tuple[Numbers, Array]]:
     """Neighbours of nodes, some at a time: index of the node, neighbour."""
     if not run.budget.limited:
         yield known.expand(nodes)
@@ -282,7 +300,7 @@ def _batches(known: Adjacency | Looked, nodes: Numbers, run: Run) -> Iterator[tu
         run.budget.check("walking")
         before = int(total[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(total, before + most, side="right")))
-        index, neighbours = known.expand(nodes[start:stop])
+        index, neighbours = _expanded(known, nodes[start:stop], run, "walking")
         yield index + start, neighbours
         start = stop
 
@@ -306,20 +324,53 @@ def _padded(adjacency: Adjacency, nodes: int) -> Mask | None:
 def _edges(step: st.Expand, frame: Frame, sources: Numbers, run: Run) -> Iterator[Frame]:
     assert step.edge_variable is not None
     most = run.budget.rows(len(frame.columns) + 3, CHUNK_ROWS)
-    at_once = _EDGE_SOURCES if run.budget.limited else max(1, frame.rows)
-    for first in range(0, frame.rows, at_once):
-        run.budget.check(f"expanding {step.source} {step.hop} {step.target}")
-        rows, edges, others = edges_of(step.hop, sources[first : first + at_once], run)
+    what = f"expanding {step.source} {step.hop} {step.target}"
+    for rows, edges, others in _edges_in_parts(step.hop, sources, most, run, what):
         for start in range(0, len(rows), most):
             part = slice(start, start + most)
-            yield frame.take(rows[part] + first).with_columns(**{step.edge_variable: edges[part], step.target: others[part]})
+            yield frame.take(rows[part]).with_columns(**{step.edge_variable: edges[part], step.target: others[part]})
+
+
+def _edges_in_parts(hop: st.Hop, sources: Numbers, most: int, run: Run, what: str) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+    """What `edges_of` gives, in a query that has limits of so many nodes at a time that they have some number of edges.
+
+    A single node may have more.
+    """
+    if not run.budget.limited:
+        yield edges_of(hop, sources, run)
+        return
+    total = _edge_counts(hop, sources, run)
+    start = 0
+    while start < len(sources):
+        before = int(total[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(total, before + most, side="right")))
+        stop = min(stop, start + _EDGE_SOURCES) if total[-1] == 0 else stop
+        count = int(total[stop - 1]) - before
+        run.budget.hold(count * _EDGE_BYTES if run.budget.bytes else 0, what)
+        rows, edges, others = run.budget.aside(partial(edges_of, hop, sources[start:stop], run), count, what)
+        yield rows + start if start else rows, edges, others
+        start = stop
+
+
+def _edge_counts(hop: st.Hop, sources: Numbers, run: Run) -> Numbers:
+    """How many edges nodes have, added up along them; none where that is not known without looking them up."""
+    counts = np.zeros(len(sources), np.int64)
+    known = run.view.edges(hop.edge)
+    for way in _ways(hop):
+        if not looks_up(run, hop, len(sources), way=way):
+            lists = run.holding(hop.edge, f"lists {way.value}", partial(known.edge_lists, way))
+            counts += lists.degrees(sources)
+    return np.cumsum(counts)
+
+
+def _ways(hop: st.Hop) -> tuple[HopDirection, ...]:
+    return (HopDirection.OUT, HopDirection.IN) if hop.direction is HopDirection.BOTH else (hop.direction,)
 
 
 def edges_of(hop: st.Hop, sources: Numbers, run: Run) -> tuple[Numbers, Numbers, Numbers]:
     """Every edge of each node, a self-loop once: index of the source, edge row, node at the other end."""
     parts: list[tuple[Numbers, Numbers, Numbers]] = []
-    ways = (HopDirection.OUT, HopDirection.IN) if hop.direction is HopDirection.BOTH else (hop.direction,)
-    for way in ways:
+    for way in _ways(hop):
         rows, edges, others = _edges_one_way(hop, way, sources, run)
         if len(parts) == 1:  # seen from the other side a self-loop is the same edge again
             fresh = others != sources[rows]
@@ -363,10 +414,13 @@ def close(step: st.Close, frames: Iterator[Frame], run: Run, bindings: dict[str,
         if hop.maximum < hop.minimum:
             continue
         if step.edge_variable is not None:
-            rows, edges, others = edges_of(hop, sources, run)
-            kept = others == targets[rows]
-            found = frame.take(rows[kept]).with_columns(**{step.edge_variable: edges[kept]})
-        elif hop.single:
+            most = run.budget.rows(4, max(1, frame.rows))
+            for rows, edges, others in _edges_in_parts(hop, sources, most, run, what):
+                kept = others == targets[rows]
+                if kept.any():
+                    yield frame.take(rows[kept]).with_columns(**{step.edge_variable: edges[kept]})
+            continue
+        if hop.single:
             found = frame.keep(_connected_rows(hop, sources, targets, run))
         else:
             found = frame.keep(_reaches(hop, sources, targets, run))
@@ -397,7 +451,7 @@ def _connected(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mas
 
 def _reaches(hop: st.Hop, sources: Numbers, targets: Numbers, run: Run) -> Mask:
     reached = np.zeros(len(sources), np.bool_)
-    at_once = _walk_sources(hop, run)
+    at_once = walk_sources(hop, run)
     for start in range(0, len(sources), at_once):
         run.budget.check("walking")
         rows, nodes = walks(hop, sources[start : start + at_once], run)

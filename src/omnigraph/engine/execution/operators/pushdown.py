@@ -22,7 +22,7 @@ def selective_filter(conditions: tuple[lg.Condition, ...], nodes: Nodes, run: Ru
         match condition:
             case lg.Compare(lg.PropertyValue(_, name, type_), lg.Comparator.EQ, other) | lg.Compare(
                 other, lg.Comparator.EQ, lg.PropertyValue(_, name, type_)
-            ) if isinstance(other, lg.Parameter | lg.Constant | lg.Now):
+            ) if lg.is_fixed(other):
                 stored = nodes.stored
                 if type_.is_list or type_.is_vector or stored.has(name) or not stored.covers(name):
                     continue

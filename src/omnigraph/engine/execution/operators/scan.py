@@ -165,8 +165,8 @@ def _id(step: st.Lookup, nodes: Nodes, run: Run) -> str | None:
     values: dict[str, Value] = {}
     for name, expression in step.key:
         given = constant(expression, run)
-        if given is None:
-            return None
+        if given is None or name == "id":
+            return given if isinstance(given, str) else None
         scalar = nodes.type.properties[name].type.scalar
         if scalar.is_integer and isinstance(given, float):
             if not given.is_integer():

@@ -83,12 +83,15 @@ def float_sums(values: Array, group: Array, weight: Array | None, count: int) ->
 
 
 def scaled_back(sums: Array, scaled: Array) -> Array:
-    """Sums of floats: where they left the range of F64 on the way, what they come to in the end."""
+    """Sums of floats: where they left the range of F64 on the way, what they come to in the end. Beyond it is an error."""
     finite = np.isfinite(sums)
     if finite.all():
         return sums
     with np.errstate(over="ignore"):
-        return np.where(finite, sums, scaled * _SCALE)
+        found = np.where(finite, sums, scaled * _SCALE)
+    if (np.isfinite(scaled) & ~np.isfinite(found)).any():  # of values that are infinite themselves, the sum is, too
+        raise _beyond("a sum", "F64")
+    return found
 
 
 def means(first: Array, second: Array, rows: Array) -> Array:

@@ -22,9 +22,10 @@ from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.load.check.questions import Ask, Form, Question, Values, in_text
-from omnigraph.engine.load.read.chunks import Lines, OfType, PackedPlaces, Placed, Work, joined
-from omnigraph.engine.load.read.collected import Mode, Places, duplicates, kept
-from omnigraph.engine.load.read.types import label
+from omnigraph.engine.load.read.parallel.chunks import Lines, OfType, PackedPlaces, Placed, Work, joined
+from omnigraph.engine.load.read.rows.collected import Places, duplicates, kept
+from omnigraph.engine.load.read.rows.modes import Mode
+from omnigraph.engine.load.read.rows.types import label
 from omnigraph.engine.snapshot.committed import rows_where
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
@@ -345,4 +346,6 @@ def change_of(rows: Staged, count: int, written: WrittenRows, table: PinnedTable
         must_be_new=rows.mode is Mode.APPEND,
         written=written,
         staged=table,
+        completed=rows.mode.is_partial,
+        unchanged=all(part.unchanged for part in rows.parts),
     )

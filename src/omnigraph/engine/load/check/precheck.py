@@ -7,30 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 
-from omnigraph.engine.load.read.files import column_misfits, schema_of
-from omnigraph.engine.load.read.headers import column_violations
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.sources import Input
-from omnigraph.engine.load.read.tasks import UNREADABLE, UNREADABLE_FILE, unreadable
+from omnigraph.engine.load.read.any_format.batches import schema_of
+from omnigraph.engine.load.read.columnar.headers import column_violations
+from omnigraph.engine.load.read.conversion.partition_columns import column_misfits
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Input
+from omnigraph.engine.load.read.parallel.tasks import UNREADABLE, UNREADABLE_FILE, unreadable
 from omnigraph.engine.write.violations import Violation, refuse
 
 _SIDE_BY_SIDE = 16
 
 
-def require_columns(inputs: Sequence[Input]) -> None:
-    """Refuse files and frames whose columns are not those of their types, all at once."""
+def require_columns(inputs: Sequence[Input], *, partial: bool = False) -> None:
+    """Refuse files and frames whose columns are not those of their types, all at once. `partial`: they need not have all."""
     asked = [i for i in inputs if i.type is not None and i.format is not Format.ROWS]
     if len(asked) < _SIDE_BY_SIDE:
-        found = [v for input_ in asked for v in _wrong(input_)]
+        found = [v for input_ in asked for v in _wrong(input_, partial)]
     else:
         with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="omnigraph-load") as pool:
-            found = [v for wrong in pool.map(_wrong, asked) for v in wrong]
+            found = [v for wrong in pool.map(_wrong, asked, repeat(partial)) for v in wrong]
     if any(v.rule != UNREADABLE_FILE for v in found):  # if it is only that, the rest is read to say everything at once
         refuse(found)
 
 
-def _wrong(input_: Input) -> list[Violation]:
+def _wrong(input_: Input, partial: bool) -> list[Violation]:
     assert input_.type is not None
     try:
         names = _names(input_)
@@ -38,7 +40,7 @@ def _wrong(input_: Input) -> list[Violation]:
         return list(unreadable(input_, error))
     if names is None:
         return []
-    return [*column_violations(input_.type, names, input_.name), *column_misfits(input_)]
+    return [*column_violations(input_.type, names, input_.name, partial=partial), *column_misfits(input_)]
 
 
 def _names(input_: Input) -> list[str] | None:

@@ -18,10 +18,17 @@ from omnigraph.engine.blobs.settling import Use
 from omnigraph.engine.load.check.narrowing import change_of, seen, staged_of, violations_of
 from omnigraph.engine.load.check.precheck import require_columns
 from omnigraph.engine.load.check.questions import Ask
-from omnigraph.engine.load.read.chunks import Chunk, Cut, Placed, Work, deltas_of, placed
-from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.load.read.types import label
-from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, require_entities, validate, without_repeats
+from omnigraph.engine.load.read.parallel.chunks import Chunk, Cut, Placed, Work, deltas_of, placed
+from omnigraph.engine.load.read.rows.types import label
+from omnigraph.engine.load.run.conclude import (
+    Reading,
+    publish,
+    refuse_all,
+    require_entities,
+    validate,
+    with_removals,
+    without_repeats,
+)
 from omnigraph.engine.load.run.progress import ProgressReporter, Stage
 from omnigraph.engine.load.run.quarantine import Sieve, require_few
 from omnigraph.engine.load.run.quarantine_files import Aside, give_names
@@ -39,7 +46,7 @@ from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.commits.leases import Held
 from omnigraph.storage.tables.replaced_rows import marks_for
 from omnigraph.storage.tables.rows import written_without
-from omnigraph.storage.tables.work import Run
+from omnigraph.storage.tables.work import Run, here
 
 MARKED_ABOVE: Final = 50_000
 """From so many rows on, in a load and in the table, what a merge replaces is looked for side by side."""
@@ -74,7 +81,9 @@ class Checks(Protocol):
 def in_memory(work: Work, view: View, request: Request, parts: Sequence[Placed], reading: Reading) -> Checked:
     """By this process, with the columns that rules look at in memory."""
     deltas = deltas_of(work, view, parts, request.mode, _declared(request))
-    return Checked(ChangeSet(without_repeats(d, request.mode, reading, view, work.types) for d in deltas), set_violations)
+    once = [without_repeats(d, request.mode, reading, view, work.types) for d in deltas]
+    removals = [r for part in parts for r in part.removals()]
+    return Checked(ChangeSet(with_removals(once, removals, reading, view, work.types, request)), set_violations)
 
 
 def by_suspects(ask: Ask) -> Checks:
@@ -122,11 +131,12 @@ def run_chunked(
             "records of the compatible dialect are read one after the other", hint=Hint("Use ", Option("engine", "local"), ".")
         )
     workspace.store.require_writable()
-    require_columns(request.inputs)
+    require_columns(request.inputs, partial=request.mode.is_partial)
     sizes = [i.size for i in request.inputs]
     reporter = ProgressReporter(request.report, None if None in sizes else sum(size for size in sizes if size is not None))
     with workspace.store.in_flight() if lease is None else nullcontext(lease) as held:
-        work = Work.of(workspace.store.place, view, request.external, lossy=request.lossy, keeps=request.quarantine is not None)
+        keeps = request.quarantine is not None
+        work = Work.of(workspace.store.place, view, request.external, lossy=request.lossy, keeps=keeps, mode=request.mode)
         reporter.report(Stage.READ, 0, 0, 0, now=True)
         parts = placed(*read(work, request, reporter, held))
         sum((p.chunk.external for p in parts), Use()).require()
@@ -134,18 +144,20 @@ def run_chunked(
         if len(reading.violations) > MAX_VIOLATIONS:
             refuse_all(reading.violations[:MAX_VIOLATIONS], request.inputs)
         reading.report(reporter, Stage.CHECK)
-        if request.quarantine is not None:
-            return _quarantined(workspace, view, request, Sieve(work, view, request, parts), reading, reporter)
+        if any(p.chunk.removals or any(t.stepwise for t in p.chunk.types.values()) for p in parts):
+            checks = in_memory  # what goes, and who is last, is looked at as a whole
+        if request.quarantine is not None and not any(p.chunk.removals for p in parts):
+            return _quarantined(workspace, view, request, Sieve(work, view, request, parts), reading, reporter, mark or here)
         checked = checks(work, view, request, parts, reading)
         validate(reading, checked.changes, view, request, checked.set_rules)
         changes = checked.changes
-        if mark is not None and request.mode is Mode.MERGE:
+        if mark is not None and request.mode.may_replace:
             changes = ChangeSet(_marked(delta, work, mark) for delta in changes)
-        return publish(workspace, view, request, changes, reading, reporter, checked.set_rules)
+        return publish(workspace, view, request, changes, reading, reporter, checked.set_rules, mark or here)
 
 
 def _quarantined(
-    workspace: Workspace, view: View, request: Request, sieve: Sieve, reading: Reading, reporter: ProgressReporter
+    workspace: Workspace, view: View, request: Request, sieve: Sieve, reading: Reading, reporter: ProgressReporter, run: Run
 ) -> LoadResult:
     """Load what is right, and write down what is wrong: aside before the commit, under its name after it."""
     assert request.quarantine is not None
@@ -157,11 +169,11 @@ def _quarantined(
     if not request.creates_branch:
         give_names(file.folder, workspace.store, request.branch)
     if not left_out:
-        return publish(workspace, view, request, changes, reading, reporter)
+        return publish(workspace, view, request, changes, reading, reporter, run=run)
     file.write(found.to_line() for found in left_out)
     request = replace(request, idempotency_key=request.idempotency_key or file.idempotency_key)
     try:
-        result = publish(workspace, view, request, changes, reading, reporter)
+        result = publish(workspace, view, request, changes, reading, reporter, run=run)
     except ConflictError:  # nothing was committed, for sure
         file.forget()
         raise
@@ -173,7 +185,7 @@ def _marked(delta: Delta, work: Work, mark: Run) -> Delta:
     """A change that knows where the rows stand which it replaces."""
     table = work.tables[label(delta.type)]
     many = min(delta.rows.num_rows, table.state.rows) >= MARKED_ABOVE
-    if delta.fresh or not many or delta.written is None:
+    if delta.fresh or not many or delta.written is None or len(delta.removed):
         return delta
     new = seen(table, delta.written)
     return delta if new is None else replace(delta, marks=marks_for(table, new, mark))

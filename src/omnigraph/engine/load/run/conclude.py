@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from omnigraph.engine.load.read.collected import Mode, duplicates, kept
-from omnigraph.engine.load.read.files import csv_report, is_of_file
-from omnigraph.engine.load.read.sources import CELLS, Input
-from omnigraph.engine.load.read.types import Types, label
+from omnigraph.engine.load.read.delimited.reader import csv_report, is_of_file
+from omnigraph.engine.load.read.inputs.sources import CELLS, Input
+from omnigraph.engine.load.read.rows.collected import duplicates, kept
+from omnigraph.engine.load.read.rows.modes import Mode
+from omnigraph.engine.load.read.rows.removals import Removals
+from omnigraph.engine.load.read.rows.types import Types, label
 from omnigraph.engine.load.run.progress import ProgressReporter, Stage
+from omnigraph.engine.load.run.removing import Removed, Removing
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.result import LoadResult
 from omnigraph.engine.snapshot.view import View, Workspace
@@ -18,10 +21,11 @@ from omnigraph.engine.write.commit import Intent, SetRules, commit
 from omnigraph.engine.write.unchanged import says_nothing_new
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation, refuse
-from omnigraph.errors import WouldEmpty
+from omnigraph.errors import UsageError, WouldEmpty
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.rows import written_without
+from omnigraph.storage.tables.work import Run, here
 
 
 @dataclass
@@ -35,6 +39,10 @@ class Reading:
     """Labels of types of which rows were left out."""
     rows: int = 0
     bytes: int = 0
+    removed: Removed | None = None
+    """What is deleted, if the input says so."""
+    searched: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Nodes whose edges were looked for, to delete those."""
     _of_all: set[tuple[str | None, int | None, str]] = field(default_factory=set)
 
     def add(self, violations: Iterable[Violation]) -> None:
@@ -82,6 +90,21 @@ def without_repeats(delta: Delta, mode: Mode, reading: Reading, view: View, type
     return replace(later, written=written_without(table, state, delta.written, last, types.schema(delta.type)))
 
 
+def with_removals(
+    deltas: list[Delta], removals: Sequence[Removals], reading: Reading, view: View, types: Types, request: Request
+) -> list[Delta]:
+    """Changes with what the input deletes, and what goes with that."""
+    if not removals:
+        return deltas
+    if request.quarantine is not None:
+        raise UsageError("a load that deletes cannot leave anything out", hint="Load without a quarantine.")
+    removing = Removing(deltas, view, types, request.inputs)
+    found = removing.applied(removals, rewrite=not reading.violations)
+    reading.violations += removing.violations
+    reading.removed, reading.searched = removing.removed, removing.searched
+    return found
+
+
 def validate(reading: Reading, changes: ChangeSet, view: View, request: Request, set_rules: SetRules) -> None:
     """Refuse the load if anything is wrong with it."""
     if not reading.violations:
@@ -125,35 +148,58 @@ def publish(
     reading: Reading,
     reporter: ProgressReporter,
     set_rules: SetRules = set_violations,
+    run: Run = here,
 ) -> LoadResult:
     """Make a validated change a commit, on a branch that is made first if that was asked for.
 
-    If every row is there already there is no commit, unless this load has an idempotency key, which is looked up later. (An input
-    without rows is a commit: somebody loaded it, and it was empty.)
+    The vectors of its texts are made before that, if it is to have them; `run`: by whom.
+
+    If every row is there already, or there is none, there is no commit, unless this load has an idempotency key, which is looked
+    up later.
     """
+    vectors = None
+    if request.embedding is not None:
+        from omnigraph.engine.write.vectors import with_vectors
+
+        vectors = with_vectors(workspace, view, changes, request.embedding, request.actor, run)
+        changes = vectors.changes
     reading.report(reporter, Stage.PUBLISH)
-    idle = request.idempotency_key is None and not changes.is_empty and says_nothing_new(changes, view)
+    idle = request.idempotency_key is None and says_nothing_new(changes, view)
     if request.creates_branch:
         workspace.store.create_branch(request.branch, at=view.snapshot.layout, actor=request.actor)
     intent = Intent(
-        "load", request.actor, request.message, even_if_empty=True, checked=True, idempotency_key=request.idempotency_key
+        "load",
+        request.actor,
+        request.message,
+        read_ends=reading.searched,
+        even_if_empty=True,
+        checked=True,
+        idempotency_key=request.idempotency_key,
+        asked=request.asked,
     )
     made = None if idle else commit(workspace, view, request.branch, changes, intent, set_rules)
+    if vectors is not None:
+        vectors.committed(workspace.store.place)
     if made is not None:
         _keep_ends(changes, view)
     reading.report(reporter, Stage.DONE)
+    removed = reading.removed or Removed()
     return LoadResult(
         request.branch,
         request.from_,
         request.creates_branch,
         request.mode,
         {d.type.name: _count(d) for d in changes if d.type.is_node},
-        {d.type.name: _count(d) for d in changes if d.type.is_edge},
+        {d.type.name: _count(d) for d in changes if d.type.is_edge and not removed.is_cascade_only(d)},
         made or _newest(workspace.store, request.branch),
-        request.actor,
+        request.actor if made is not None or request.creates_branch else None,
         reporter.seconds,
         skipped=request.skipped,
         changed=made is not None,
+        deleted=removed.named,
+        cascaded=removed.cascaded,
+        missing=removed.missing,
+        embedded=None if vectors is None else vectors.made,
     )
 
 

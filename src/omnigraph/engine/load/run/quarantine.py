@@ -9,7 +9,8 @@ same rules until they have nothing to say about what is left: a node that is dro
 
 What cannot be mended by leaving out rows (a file that cannot be read, a column that is missing, a committed edge that would lose
 its node) is refused as ever, and so is a load of which too much is bad, or everything. Every row is loaded or written down, none
-twice: as a record that can be mended and loaded again (`records`), to a file of this load alone (`aside`).
+twice: as a record that can be mended and loaded again (`rejected`), to a file of this load alone (`quarantine_files`). Where an
+id may come twice the last *good* row with it counts: one before it is replaced and not looked at, one after it is written down.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ import pyarrow.compute as pc
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.arrays.json_lines import lines
-from omnigraph.engine.load.read.chunks import Placed, Work, deltas_of, seen_rows, unnamed_rows
-from omnigraph.engine.load.read.collected import Places, duplicates, kept
-from omnigraph.engine.load.read.files import is_of_file
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.records import Record, can_be_read_again, records_at, to_line
-from omnigraph.engine.load.read.types import label
+from omnigraph.engine.load.read.any_format.rejected import Record, can_be_read_again, records_at, to_line
+from omnigraph.engine.load.read.delimited.reader import is_of_file
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.parallel.chunks import Placed, Work, deltas_of, seen_rows, unnamed_rows, unsaid_rows
+from omnigraph.engine.load.read.rows.collected import Places, duplicates, kept
+from omnigraph.engine.load.read.rows.completing import without
+from omnigraph.engine.load.read.rows.types import label
 from omnigraph.engine.load.run.conclude import in_order_of
 from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.snapshot.view import View
@@ -81,9 +83,10 @@ class Sieve:
         declared = [i.type for i in request.inputs if i.type is not None]
         self._deltas = {label(d.type): d for d in deltas_of(work, view, parts, request.mode, declared)}
         self._good: dict[str, Mask] = {name: np.ones(d.rows.num_rows, np.bool_) for name, d in self._deltas.items()}
+        self._replaced: dict[str, Mask] = {name: ~good for name, good in self._good.items()}
         self._in_files = {name: seen_rows(parts, name) for name in self._deltas}
         self._unnamed = {name: unnamed_rows(parts, name) for name in self._deltas}
-        self._repeated: dict[str, Mask] = {name: np.zeros(d.rows.num_rows, np.bool_) for name, d in self._deltas.items()}
+        self._unsaid = {name: unsaid_rows(parts, name) for name in self._deltas}
         self._kept = {self._key(p.input.name, line, p.input.type): r for p in parts for line, r in p.records().items()}
         self._found: list[Violation] = []
 
@@ -100,16 +103,20 @@ class Sieve:
     def _left(self) -> tuple[ChangeSet, list[Violation]]:
         deltas, repeats = list[Delta](), list[Violation]()
         for name, whole in self._deltas.items():
-            delta = _only(whole, self._good[name])
+            good = self._good[name]
+            delta = _only(whole, good)
             wrong, last = duplicates(delta, self._request.mode)
             repeats += wrong
+            self._replaced[name] = np.zeros(len(good), np.bool_)  # anew: whoever replaced a row may have been dropped since
             if last is not None:
-                earlier = np.flatnonzero(self._good[name])[~last]
-                self._good[name][earlier] = False
-                self._repeated[name][earlier] = True
-                delta = _only(whole, self._good[name])
+                self._replaced[name][np.flatnonzero(good)[~last]] = True
+                delta = _only(whole, self._counting(name))
             deltas.append(delta)
         return ChangeSet(deltas), repeats
+
+    def _counting(self, name: str) -> Mask:
+        """Good rows that no later one replaces."""
+        return self._good[name] & ~self._replaced[name]
 
     def _drop(self, violations: list[Violation]) -> None:
         # Rows of CSV with too many or too few cells were left out by whoever read them; the report names their lines.
@@ -135,7 +142,7 @@ class Sieve:
         """The last edges of a source that has too many; all of one that has too few."""
         name = label(edge)
         mine = to_mask(pc.equal(self._deltas[name].column("src"), violation.entity))
-        rows = np.flatnonzero(mine & self._good[name])
+        rows = np.flatnonzero(mine & self._counting(name))
         assert isinstance(violation.value, int)
         too_many = 0 if edge.maximum is None else violation.value - edge.maximum
         dropped = rows[-too_many:] if too_many > 0 else rows
@@ -148,8 +155,8 @@ class Sieve:
 
     @property
     def rows(self) -> int:
-        """How many rows and lines there were, good or bad."""
-        return sum(int((good | self._repeated[name]).sum()) for name, good in self._good.items())
+        """How many rows are good."""
+        return sum(int(good.sum()) for good in self._good.values())
 
     def left_out(self) -> list[LeftOut]:
         """Records that were dropped, each once, in the order of inputs and lines."""
@@ -180,7 +187,7 @@ class Sieve:
         found: dict[Key, Record] = {}
         missing = set(wanted)
         for name, delta in self._deltas.items() if missing else ():
-            bad = np.flatnonzero(~self._good[name] & ~self._repeated[name] & self._in_files[name])
+            bad = np.flatnonzero(~self._good[name] & self._in_files[name])
             keys = {int(row): self._key(*delta.place(int(row)), delta.type) for row in bad}
             chosen = {row: key for row, key in keys.items() if key in missing}
             if not chosen or delta.written is None:
@@ -194,12 +201,12 @@ class Sieve:
                 record = json.loads(line)
                 if self._unnamed[name][row]:  # nobody gave it, and the next load makes another one
                     del record["data"]["id"]
-                found[key] = record
+                found[key] = without(record, {column for column, mask in self._unsaid[name].items() if mask[row]})
         return found
 
     def _stored(self, delta: Delta) -> Delta:
         name = label(delta.type)
-        keep = self._good[name][self._in_files[name]]
+        keep = self._counting(name)[self._in_files[name]]
         if delta.written is None or keep.all():
             return delta
         table, schema = self._work.tables[name], self._work.types.schema(delta.type)

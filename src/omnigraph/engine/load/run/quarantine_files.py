@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from omnigraph.engine.load.read.sources import Found
+from omnigraph.engine.load.read.inputs.sources import Found
 from omnigraph.errors import NotFound, StorageError, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.model.ids import UlidSource

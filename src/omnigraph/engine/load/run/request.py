@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.blobs.settling import External
-from omnigraph.engine.load.read.collected import Mode
-from omnigraph.engine.load.read.naming import Format
-from omnigraph.engine.load.read.sources import Input, Source, inputs_of
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Input, Source, inputs_of
+from omnigraph.engine.load.read.rows.modes import Mode
 from omnigraph.engine.load.run.progress import Report
 from omnigraph.engine.load.run.quarantine_files import require_beside
 from omnigraph.engine.load.run.runners import is_installed, report_of
@@ -23,6 +23,9 @@ from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 from omnigraph.storage.commits.name_rules import check_branch_name
 from omnigraph.storage.graph_store import MAIN, GraphStore
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.vectors import Embedding
 
 _MOST_WORKERS = 8
 
@@ -102,6 +105,8 @@ class Request:
     """Where to write down what is wrong; the rest is loaded. None: nothing is loaded when something is wrong."""
     idempotency_key: str | None = None
     """What tells this load from all others, if it may be repeated: the commit carries it, and no second one does."""
+    asked: str | None = None
+    """A digest of what it was asked to load, if it may be repeated."""
     external: External = field(default_factory=External)
     """What is done with URIs that are given for Blobs."""
     lossy: bool = False
@@ -112,6 +117,8 @@ class Request:
     """Whether an overwrite may leave a type without entities that has some."""
     skipped: tuple[str, ...] = ()
     """Files that are skipped on request."""
+    embedding: Embedding | None = None
+    """How it gets the vectors of its texts, if it is to have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +138,7 @@ class LoadOptions:
     max_bad: float | None = None
     allow_empty: bool = False
     skip_unknown: bool = False
+    embedding: Embedding | None = None
 
 
 def request_of(
@@ -152,6 +160,11 @@ def request_of(
     report = report_of(options.progress)
     external = External.of(external_blobs, store.place.options, copies=chosen is not Mode.OVERWRITE)
     beside = None if options.quarantine is None else os.fspath(options.quarantine)
+    if spelt is Dialect.COMPATIBLE and chosen.is_partial:
+        raise UsageError(
+            f"{chosen.value} is for records of the strict dialect",
+            hint="There a value of the wrong type is refused; here it would be read as null, and would replace what is there.",
+        )
     if beside is not None and spelt is Dialect.COMPATIBLE:
         raise UsageError("quarantine is for records of the strict dialect", hint="Leave it out, and mend what is wrong.")
     if max_bad is not None and beside is None:
@@ -176,6 +189,7 @@ def request_of(
         max_bad=None if max_bad is None else Limit.of(max_bad),
         allow_empty=options.allow_empty,
         skipped=found.skipped,
+        embedding=options.embedding,
     )
     return view, made
 

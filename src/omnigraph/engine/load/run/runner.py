@@ -19,18 +19,25 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from omnigraph.catalog.catalog import EntityType
+from omnigraph.engine.arrays.column import to_mask
 from omnigraph.engine.blobs.settling import Settling
 from omnigraph.engine.load.check.precheck import require_columns
-from omnigraph.engine.load.read.chunks import Chunk, Cut, Work, cuts_of, read_chunk
-from omnigraph.engine.load.read.collected import Collected, follow
-from omnigraph.engine.load.read.identity import with_ids
-from omnigraph.engine.load.read.references import settled
-from omnigraph.engine.load.read.tasks import Task, tasks_of
-from omnigraph.engine.load.read.types import Parsed, Rows, Types, label
-from omnigraph.engine.load.read.writers import Writer
+from omnigraph.engine.load.read.parallel.chunks import Chunk, Cut, Work, cuts_of, read_chunk
+from omnigraph.engine.load.read.parallel.tasks import Task, tasks_of
+from omnigraph.engine.load.read.parallel.writers import Writer
+from omnigraph.engine.load.read.rows.collected import Collected, follow
+from omnigraph.engine.load.read.rows.completing import Committed, Completed, Completing
+from omnigraph.engine.load.read.rows.identity import ids_from_keys, mismatch, with_ids
+from omnigraph.engine.load.read.rows.references import settled
+from omnigraph.engine.load.read.rows.removals import Removals
+from omnigraph.engine.load.read.rows.types import Parsed, Rows, Types, label
 from omnigraph.engine.load.run.chunked import run_chunked
-from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, validate, without_repeats
+from omnigraph.engine.load.run.conclude import Reading, publish, refuse_all, validate, with_removals, without_repeats
 from omnigraph.engine.load.run.progress import ProgressReporter, Stage
 from omnigraph.engine.load.run.request import Dialect, Engine, Request, chosen_engine
 from omnigraph.engine.load.run.result import LoadResult
@@ -39,6 +46,7 @@ from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
+from omnigraph.model.conversions import shown
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.commits.leases import Held
 
@@ -55,7 +63,7 @@ def run(workspace: Workspace, view: View, request: Request) -> LoadResult:
     workspace.store.require_writable()
     if request.quarantine is not None:
         return run_chunked(workspace, view, request, _in_chunks)
-    require_columns(request.inputs)
+    require_columns(request.inputs, partial=request.mode.is_partial)
     sizes = [i.size for i in request.inputs]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     with ExitStack() as stack:
@@ -102,13 +110,15 @@ class _Loading:
     def __init__(self, workspace: Workspace, view: View, request: Request, reporter: ProgressReporter) -> None:
         self._workspace, self._view, self._request, self._reporter = workspace, view, request, reporter
         self.reading = Reading()
-        self._types = Types(view.catalog, request.external, request.lossy)
+        self._types = Types(view.catalog, request.external, request.lossy, mode=request.mode)
+        self._completing = Completing(self._types, self._committed)
         self._settling = Settling(request.external)
         self._lenient = request.dialect is Dialect.COMPATIBLE
         self._collected: dict[str, Collected] = {}
         self._writers: dict[str, Writer] = {}
         self._renamed: dict[str, dict[str, str]] = {}
         self._held: list[Rows] = []
+        self._removals: list[Removals] = []
 
     def abandon(self) -> None:
         """Let writers go that nobody waits for."""
@@ -135,6 +145,8 @@ class _Loading:
         for rows in self._held:
             self._keep(self._followed(rows))
         self._held.clear()
+        for done in self._completing.rest():
+            self._take_whole(done)
 
     def _take(self, parsed: Parsed) -> None:
         parsed = settled(parsed, self._settling)
@@ -149,12 +161,32 @@ class _Loading:
         if parsed.violations:
             self.reading.add(parsed.violations)
             self.abandon()
+        self._removals += parsed.removals
+        for removals in parsed.removals:
+            self._of(removals.type).stepwise = True
         for rows in parsed.rows:
             self.reading.rows += rows.count
             if self._lenient and rows.type.is_edge:
                 self._held.append(rows)
+            elif self._types.partial:
+                for done in self._completing.add(rows):
+                    self._take_whole(done)
             else:
                 self._keep(rows)
+
+    def _take_whole(self, done: Completed) -> None:
+        self.reading.doubtful.update(done.parsed.doubtful)
+        self.reading.broken |= done.parsed.broken
+        if done.parsed.violations:
+            self.reading.add(done.parsed.violations)
+            self.abandon()
+        for rows in done.parsed.rows:
+            self._of(rows.type).unchanged &= done.unchanged
+            self._keep(rows)
+
+    def _committed(self, type_: EntityType) -> Committed:
+        stored = self._view.stored(type_)
+        return Committed(stored.table, stored.rows)
 
     def _keep(self, rows: Rows) -> None:
         batch = with_ids(rows.batch, self._workspace.store.ids)
@@ -182,7 +214,20 @@ class _Loading:
             if renamed:
                 at = batch.schema.get_field_index(column)
                 batch = batch.set_column(at, batch.schema.field(at), follow(batch.column(at), renamed))
-        return replace(rows, batch=batch)
+        return replace(rows, batch=self._identified(rows, batch) if type_.key else batch)
+
+    def _identified(self, rows: Rows, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Edges with the ids that their keys give, now that their ends are right. A given id is one of the two."""
+        type_, given = rows.type, rows.batch.column(0)
+        before, now = (ids_from_keys(type_, {p.name: b.column(p.name) for p in type_.key}) for b in (rows.batch, batch))
+        wrong = pc.and_(pc.not_equal(given, before), pc.not_equal(given, now))
+        for row in np.flatnonzero(to_mask(pc.fill_null(wrong, False))).tolist():
+            id_, derived = given[row].as_py(), now[row].as_py()
+            message = mismatch(type_, id_, derived)
+            found = Violation("id", type_.name, message, "id", derived, shown(id_), rows.file, int(rows.lines[row]))
+            self.reading.violations.append(found)
+            self.abandon()
+        return batch.set_column(0, batch.schema.field(0), now)
 
     # ── what it comes to ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -196,4 +241,4 @@ class _Loading:
             delta = collected.delta(self._request.mode, written)
             found.append(without_repeats(delta, self._request.mode, self.reading, self._view, self._types))
         self._collected.clear()
-        return found
+        return with_removals(found, self._removals, self.reading, self._view, self._types, self._request)

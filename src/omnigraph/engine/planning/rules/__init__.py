@@ -12,6 +12,7 @@ from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.planning.rules import (
     close_early,
     count_from_the_middle,
+    count_rows,
     count_walks,
     edge_scan,
     existence,
@@ -35,6 +36,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("count_from_the_middle", count_from_the_middle.apply),
     ("count_walks", count_walks.apply),
     ("edge_scan", edge_scan.apply),
+    ("count_rows", count_rows.apply),
     ("merge_equal_rows", merge_equal_rows.apply),
     ("reach_each_once", reach_each_once.apply),
     ("stop_early", stop_early.apply),

@@ -26,6 +26,8 @@ def apply(query: lg.ReadQuery, catalog: Catalog, counts: Mapping[str, int]) -> l
         return query
     if any(isinstance(part, lg.Maybe) for part in query.pattern):
         return query
+    if _names_a_block_variable(query.pattern):
+        return query
     binds = [part for part in query.pattern if isinstance(part, lg.Bind)]
     if len(binds) < 2 or not any(isinstance(part, lg.Hop) for part in query.pattern):
         return query
@@ -34,6 +36,33 @@ def apply(query: lg.ReadQuery, catalog: Catalog, counts: Mapping[str, int]) -> l
     best = sorted(binds, key=lambda b: sizes[b.variable])  # stable: equal ones keep their order
     rest = [part for part in query.pattern if not isinstance(part, lg.Bind)]
     return replace(query, pattern=(*best, *rest))
+
+
+def _names_a_block_variable(pattern: tuple[lg.Pattern, ...]) -> bool:
+    """Whether a binding has the name of a variable inside a block before it: there it is another one, and would no longer be if
+    the binding came first."""
+    inside: set[str] = set()
+    for part in pattern:
+        if isinstance(part, lg.Without):
+            inside |= _names(part.pattern)
+        elif isinstance(part, lg.Bind) and part.variable in inside:
+            return True
+    return False
+
+
+def _names(pattern: tuple[lg.Pattern, ...]) -> set[str]:
+    found: set[str] = set()
+    for part in pattern:
+        match part:
+            case lg.Bind(variable):
+                found.add(variable)
+            case lg.Hop(source, target):
+                found |= {source, target}
+            case lg.Without(inner) | lg.Maybe(inner):
+                found |= _names(inner)
+            case lg.Keep():
+                pass
+    return found
 
 
 def _size(bind: lg.Bind, conditions: list[lg.Condition], catalog: Catalog, counts: Mapping[str, int]) -> float:

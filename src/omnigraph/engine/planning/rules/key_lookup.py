@@ -1,4 +1,4 @@
-"""A scan that fixes every key property finds its node by id instead.
+"""A scan that fixes the id, or every key property, finds its node by id instead.
 
 Scan p: Person where p.name = $n   ⇒   Lookup p: Person by name = $n
 """
@@ -31,19 +31,17 @@ def _looked_up(steps: tuple[st.Step, ...], catalog: Catalog) -> tuple[st.Step, .
 
 
 def _lookup(scan: st.Scan, type_: str, catalog: Catalog) -> st.Lookup | None:
-    key = catalog.nodes[type_].key
-    if not key:
-        return None
     fixed: dict[str, tuple[lg.Condition, lg.Expression]] = {}
     for condition in scan.conditions:
         named = _equality(condition)
         if named is not None:
             fixed.setdefault(named[0], (condition, named[1]))
-    if any(prop.name not in fixed for prop in key):
+    key = ("id",) if "id" in fixed else tuple(prop.name for prop in catalog.nodes[type_].key)
+    if not key or any(name not in fixed for name in key):
         return None
-    taken = [fixed[prop.name][0] for prop in key]
+    taken = [fixed[name][0] for name in key]
     rest = tuple(c for c in scan.conditions if not any(c is t for t in taken))
-    return st.Lookup(scan.variable, type_, tuple((prop.name, fixed[prop.name][1]) for prop in key), rest)
+    return st.Lookup(scan.variable, type_, tuple((name, fixed[name][1]) for name in key), rest)
 
 
 def _equality(condition: lg.Condition) -> tuple[str, lg.Expression] | None:
@@ -51,6 +49,6 @@ def _equality(condition: lg.Condition) -> tuple[str, lg.Expression] | None:
     if not isinstance(condition, lg.Compare) or condition.comparator is not lg.Comparator.EQ:
         return None
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
-        if isinstance(one, lg.PropertyValue) and isinstance(other, lg.Parameter | lg.Constant | lg.Now):
+        if isinstance(one, lg.PropertyValue) and lg.is_fixed(other):
             return one.property, other
     return None

@@ -46,7 +46,10 @@ def _property(delta: Delta, prop: Property) -> Iterator[Violation]:
     values = delta.column(prop.name)
     type_ = prop.type
     if not type_.nullable and values.null_count:
-        yield from _each(delta, "required", prop.name, values, to_mask(values.is_null()), lambda _: "has no value")
+        missing = to_mask(values.is_null())
+        if prop.name in delta.absent:
+            missing &= ~delta.absent[prop.name]
+        yield from _each(delta, "required", prop.name, values, missing, lambda _: "has no value")
     if type_.is_vector:
         flat = pc.list_flatten(values)
         finite = to_mask(pc.is_finite(flat))

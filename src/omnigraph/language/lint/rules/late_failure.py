@@ -44,18 +44,34 @@ def late_failures(query: t.Query, read: t.Read) -> Iterator[str]:
 
 def _key_updates(mutation: t.Mutation, schema: SchemaFacts) -> Iterator[str]:
     for statement in mutation.statements:
-        if isinstance(statement, t.Update):
-            keys = schema.key_properties(statement.type.text)
-            for name in (a.property.text for a in statement.assignments if a.property.text in keys):
-                yield f"cannot update @key property '{name}': delete the node and insert it under its new key"
+        if not isinstance(statement, t.Update | t.MatchedUpdate):
+            continue
+        of_type = statement.type.text if isinstance(statement, t.Update) else _type_of(statement.variable, statement.match)
+        keys = frozenset() if of_type is None else schema.key_properties(of_type)
+        for name in (a.property.text for a in statement.assignments if a.property.text in keys):
+            what = "edge" if of_type is not None and schema.is_edge(of_type) else "node"
+            yield f"cannot update @key property '{name}': delete the {what} and insert it under its new key"
+
+
+def _type_of(variable: t.Variable, block: t.Block) -> str | None:
+    """The type of a variable, where a pattern says it."""
+    for clause in block.clauses:
+        match clause:
+            case t.Binding(t.Variable(variable.name), type_):
+                return type_.text
+            case t.Traversal(edge=edge, binding=t.Variable(variable.name), shortest=False):
+                return edge.text
+            case _:
+                continue
+    return None
 
 
 def _order_failures(key: t.Expression, columns: set[str], plain: list[t.Expression], aggregating: bool) -> Iterator[str]:
     match key:
         case t.Alias(name) if name not in columns:
             yield f"alias '{name}' not found{_aside(did_you_mean(name, columns))}"
-        case t.Variable(name):
-            yield f"unsupported ordering expression `${name}`: order by one of its properties"
+        case t.Variable(name) if aggregating and key not in plain:
+            yield f"column {name} not found for ordering: return it without an alias, or order by its alias"
         case t.Access(variable, name) if aggregating and key not in plain:
             yield f"column {variable.name}.{name} not found for ordering: return it without an alias, or order by its alias"
         case t.Aggregate() if not aggregating:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from omnigraph.errors import ScopeError, UsageError
 from omnigraph.model.phrases import counted
+from omnigraph.service.operations.invoke_query import InvokeQuery
 from omnigraph.service.operations.query import Query
 from omnigraph.surfaces.cli.answers import chosen_format, format_options, write_answer
 from omnigraph.surfaces.cli.arguments import parameters
 from omnigraph.surfaces.cli.files import read_source
-from omnigraph.surfaces.cli.scope import PURPOSE, Capability, Command, connect, here
+from omnigraph.surfaces.cli.scope import PURPOSE, Capability, Command, address, connect_to, here
+from omnigraph.surfaces.cli.servers import served
+
+if TYPE_CHECKING:
+    from omnigraph.service.results import Result
 
 SCOPE_FLAGS = frozenset(PURPOSE)
 
@@ -54,9 +59,14 @@ def command(
     positional = dict(zip(alias.args, map(_value, arguments), strict=False))
     together = {**alias.params, **positional, **(parameters(params, params_file) or {})}
     form = chosen_format(format_, as_json, alias.format, flags.settings.output)
-    source = read_source(alias.query, what="query file")
-    with connect(alias.store, read_only=False) as graph:
-        result = graph.run(Query(graph.ref, source, together, alias.name, alias.branch))
+    source = None if alias.is_stored else read_source(alias.query, what="query file")
+    where = None if alias.server is None else served(alias.server, alias.graph, flags.settings)
+    with connect_to(where or address(alias.store), read_only=False) as graph:
+        if source is None:
+            invoked = InvokeQuery(graph.ref, alias.query, None, together, alias.branch, expect_mutation=False)
+            result = cast("Result", graph.run(invoked))
+        else:
+            result = graph.run(Query(graph.ref, source, together, alias.name, alias.branch))
         write_answer(result, form, out, width=flags.settings.width, layout=flags.settings.layout)
 
 

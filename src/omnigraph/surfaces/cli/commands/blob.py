@@ -101,7 +101,7 @@ def stat(
     branch, snapshot = target(branch, snapshot)
     with connect(uri) as graph:
         found = graph.run(ReadBlob(graph.ref, entity, type_, id_, property_name, branch, snapshot))
-    where = {"branch": branch or ("main" if snapshot is None else None), "snapshot": snapshot}
+    where = {"branch": branch, "snapshot": snapshot}
     about = {"size": found.size, "etag": found.etag} if found.uri is None else {"uri": found.uri}
     data = {
         "selector": {"entity": entity, "type": type_, "id": id_, "property": property_name},

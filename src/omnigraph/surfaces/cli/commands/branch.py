@@ -13,7 +13,7 @@ from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_op
 from omnigraph.surfaces.cli.confirmation import confirm, echo_write, one_step
 from omnigraph.surfaces.cli.merging import settled, tell
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to, uri_option
+from omnigraph.surfaces.cli.scope import WRITES, Capability, Group, address, connect, connect_to, uri_option
 
 QUIET = frozenset({"quiet"})
 
@@ -40,7 +40,7 @@ def create(name: str, from_: str, uri: str | None, as_json: bool) -> None:
         say(f"created branch {name} from {from_}")
 
 
-@command.command("list", capability=Capability.DATA, usable=READS)
+@command.command("list", capability=Capability.DATA, usable=WRITES)
 @uri_option
 @json_option("the names")
 def list_(uri: str | None, as_json: bool) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from omnigraph.errors import UsageError
 from omnigraph.model.phrases import counted
 from omnigraph.model.times import duration
 from omnigraph.service.operations.cleanup import Cleanup
@@ -16,10 +15,10 @@ from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.confirmation import confirm as ask_for_consent
 from omnigraph.surfaces.cli.confirmation import echo_write
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
+from omnigraph.surfaces.cli.scope import CLUSTERS, WRITES, Capability, Command, address, connect_to
 
 
-@click.command(cls=Command, capability=Capability.DIRECT, usable=WRITES, also=frozenset({"quiet", "yes"}))
+@click.command(cls=Command, capability=Capability.DIRECT, usable=WRITES | CLUSTERS, also=frozenset({"quiet", "yes"}))
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N commits of every branch.")
 @click.option("--older-than", metavar="DUR", help="Keep what was current within this time: 90s, 30m, 12h, 7d, 2w.")
@@ -37,7 +36,7 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
     omnigraph cleanup people.omni --keep 10 --older-than 7d
     """
     if keep is None and older_than is None:
-        raise UsageError("what should be kept?", hint="Give --keep N, --older-than DUR, or both.")
+        raise click.UsageError("what should be kept? Give --keep N, --older-than DUR, or both.")
     age = timedelta(0) if older_than is None else duration(f"{older_than}s" if older_than.isdigit() else older_than)
     where = address(uri)
     if confirmed:
@@ -49,7 +48,13 @@ def command(uri: str | None, keep: int | None, older_than: str | None, confirmed
         names = {t.path: t.type_key for t in graph.run(Snapshot(graph.ref)).types}
         report = graph.run(Cleanup(graph.ref, keep or 1, age, not confirmed))
     datasets: list[dict[str, Any]] = [
-        {"type_key": names.get(s.path, s.path), "bytes_removed": s.bytes_removed, "files_removed": s.files_removed, "error": None}
+        {
+            "type_key": names.get(s.path, s.path),
+            "bytes_removed": s.bytes_removed,
+            "old_versions_removed": s.versions_removed,
+            "files_removed": s.files_removed,
+            "error": None,
+        }
         for s in report.tables
     ]
     if as_json:

@@ -15,7 +15,7 @@ VARIABLE = "_OMNIGRAPH_COMPLETE"
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @json_option("the script")
 def command(shell: str, as_json: bool) -> None:
-    """Print a script that lets a shell complete commands and options.
+    """Print a script that lets a shell complete commands, options and names.
 
     \b
     bash   echo 'eval "$(omnigraph completion bash)"' >> ~/.bashrc

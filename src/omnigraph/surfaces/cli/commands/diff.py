@@ -6,7 +6,7 @@ import click
 
 from omnigraph.service.operations.diff import Diff
 from omnigraph.surfaces.cli.arguments import filter_options, json_option
-from omnigraph.surfaces.cli.change_text import change_lines, painted, stats_text
+from omnigraph.surfaces.cli.change_text import change_lines, painted, schema_lines, stats_text
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect, uri_option
 
@@ -30,7 +30,8 @@ def command(
 ) -> None:
     """Show what differs between two branches, tags or commits.
 
-    The cost depends on what differs, not on the size of the graph.
+    The cost depends on what differs, not on the size of the graph. Both are compared as they are: what only the first has, also
+    what it gained since the two diverged, shows as deleted. `branch merge --dry-run` shows what a merge would change.
 
     \b
     omnigraph diff main agent/7 --store people.omni
@@ -43,5 +44,7 @@ def command(
             print_json(found.to_dict())
             return
         say(f"{painted(before, bold=True)} → {painted(after, bold=True)}: {stats_text(found.stats)}")
+        for line in schema_lines(found.schema):
+            say(line)
         for line in () if only_stats else change_lines(found):
             say(line)

@@ -7,18 +7,17 @@ import click
 from omnigraph.catalog.catalog import Catalog
 from omnigraph.catalog.linting import LintReport, SchemaSource, lint
 from omnigraph.catalog.opening import offline_catalog
-from omnigraph.errors import UsageError
 from omnigraph.language.lint import Severity
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say, tell_diagnostic
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, connect_to, here
+from omnigraph.surfaces.cli.scope import CLUSTERS, READS, Capability, Command, address, connect_to
 
 _LABELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARN ", Severity.INFO: "INFO "}
 
 
-@click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
+@click.command(cls=Command, capability=Capability.DIRECT, usable=READS | CLUSTERS)
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--query", "query_path", required=True, metavar="FILE", help="The .gq file to check.")
 @click.option("--schema", "schema_path", metavar="FILE", help="The .pg file to check it against, instead of a graph.")
@@ -47,9 +46,6 @@ def _schema(uri: str | None, path: str | None) -> tuple[Catalog, SchemaSource]:
         where = address(uri)
         with connect_to(where) as graph:
             return graph.run(ShowSchema(graph.ref)).catalog, SchemaSource("graph", where)
-    given = [name for name, is_there in ((uri or "", uri), ("--store", here().store), ("--profile", here().profile)) if is_there]
-    if given:
-        raise UsageError(f"--schema {path} and {given[0]} both name a schema", hint="Give one of them.")
     return offline_catalog(read_source(path, what="schema file")), SchemaSource("file", path)
 
 

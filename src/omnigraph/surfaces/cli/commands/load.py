@@ -11,7 +11,7 @@ from omnigraph.model.phrases import counted
 from omnigraph.service.operations.load import Load, SparkSettings
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.confirmation import ask, completing_indexes, confirm, echo_write, interruptible
-from omnigraph.surfaces.cli.files import Stdin
+from omnigraph.surfaces.cli.files import Lines, Stdin, is_stream_of_lines
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.service.results import LoadResult
     from omnigraph.surfaces.cli.scope import Connection
 
-MODES = ("overwrite", "append", "merge")
+MODES = ("overwrite", "append", "merge", "update", "patch")
 ENGINES = ("auto", "local", "spark")
 EngineName = Literal["auto", "local", "spark"]
 ALSO = frozenset({"yes", "quiet"})
@@ -71,6 +71,7 @@ ALSO = frozenset({"yes", "quiet"})
     help="Round numbers and times that their types cannot hold exactly, instead of refusing them.",
 )
 @click.option("--message", metavar="TEXT", help="A message for the commit.")
+@click.option("--embed", is_flag=True, help="Make the vectors of loaded texts (@embed), as part of the commit.")
 @json_option("what was loaded")
 def command(
     uri: str | None,
@@ -88,20 +89,24 @@ def command(
     max_bad: str | None,
     lossy: str | None,
     message: str | None,
+    embed: bool,
     as_json: bool,
 ) -> None:
     """Load files into a branch as one commit.
 
-    merge replaces entities with the same id, append refuses them, overwrite replaces all entities of the types that occur. All
-    that is wrong with the data is reported at once, and then nothing is changed, unless --quarantine says where to put it.
+    merge replaces WHOLE entities with the same id: a property that is not given becomes null. patch changes only what is given
+    and adds entities that do not exist; update only changes those that do. append refuses ids that exist, overwrite replaces all
+    entities of the types that occur. All that is wrong with the data is reported at once, and then nothing is changed, unless
+    --quarantine says where to put it.
 
     \b
     omnigraph load people.omni --data people.jsonl --mode merge
     omnigraph load people.omni --data Person.csv --data Knows.parquet --mode append --branch etl/7 --from main
+    omnigraph load people.omni --data ages/Person.csv --mode patch
     """
     options: dict[str, Any] = {"types": _named(types), "engine": _engine(engine, master, conf), "quarantine": quarantine}
     options |= {"max_bad": None if max_bad is None else _limit(max_bad), "lossy": lossy}
-    options |= {"message": message, "skip_unknown": skip_unknown, "allow_empty": allow_empty}
+    options |= {"message": message, "skip_unknown": skip_unknown, "allow_empty": allow_empty, "embed": embed}
     run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, **options)
 
 
@@ -123,7 +128,7 @@ def _engine(engine: EngineName, master: str | None, conf: tuple[str, ...]) -> En
     if master is None and not conf:
         return engine
     if engine == "local":
-        raise UsageError("--master and --conf are for Spark, not for --engine local", hint="Leave one of them out.")
+        raise click.UsageError("--master and --conf are for Spark, not for --engine local")
     settings = {}
     for given in conf:
         name, sign, value = given.partition("=")
@@ -162,9 +167,9 @@ def _loaded(graph: Connection, paths: tuple[str, ...], options: dict[str, Any]) 
 def _tell(result: LoadResult, where: str, branch: str, as_json: bool) -> None:
     if as_json:
         data = result.to_dict()
-        if result.base_branch is None:
-            del data["base_branch"]
-        print_json({"uri": where, **data, "commit": result.commit.to_dict()})
+        base = data.pop("base_branch")
+        about = {"uri": where, "branch": data.pop("branch"), "mode": data.pop("mode")}
+        print_json({**about, **({} if base is None else {"base_branch": base}), **data, "commit": result.commit.to_dict()})
         return
     say(
         f"loaded {where} on branch {branch} with {result.mode.value}: {counted(result.rows, 'entity')} across "
@@ -172,18 +177,28 @@ def _tell(result: LoadResult, where: str, branch: str, as_json: bool) -> None:
     )
     if result.branch_created:
         say(f"branch {branch} created from {result.base_branch}")
+    for what in ("deleted", "cascaded", "missing"):
+        counts = {name: count for name, count in getattr(result, what).items() if count}
+        if counts:
+            say(f"{what}: {', '.join(f'{name} {count:,}' for name, count in counts.items())}")
     for path in result.skipped:
         say(f"skipped: {path}")
     if result.quarantined:
         say(f"quarantined: {result.quarantined}, see {result.quarantine}")
+    if result.embedded is not None:
+        say(f"embedded: {result.embedded}")
 
 
 def _source(paths: tuple[str, ...]) -> Any:
-    if "-" not in paths:
-        return list(paths)
-    if len(paths) > 1:
-        raise UsageError("`--data -` cannot be combined with other files: stdin is one stream")
-    return Stdin()
+    if "-" in paths and len(paths) > 1:
+        raise click.UsageError("`--data -` cannot be combined with other files: stdin is one stream")
+    streams = [path for path in paths if is_stream_of_lines(path)]
+    if streams and len(paths) > 1:
+        raise UsageError(
+            f"{streams[0]} has no ending that says what it holds, so it is read as JSON lines, and alone",
+            hint="Load it by itself, or name it .jsonl.",
+        )
+    return Stdin() if paths == ("-",) else Lines(streams[0]) if streams else list(paths)
 
 
 def _limit(given: str) -> float:

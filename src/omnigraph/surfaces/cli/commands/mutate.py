@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import click
 
 from omnigraph.model.phrases import counted
+from omnigraph.service.operations.invoke_query import InvokeQuery
 from omnigraph.service.operations.mutate import Mutate
-from omnigraph.surfaces.cli.arguments import json_option, parameters, query_options, the_query
+from omnigraph.surfaces.cli.arguments import is_stored, json_option, parameters, query_options, the_query
 from omnigraph.surfaces.cli.confirmation import interruptible
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, connect
+
+if TYPE_CHECKING:
+    from omnigraph.service.results import Receipt
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=WRITES)
@@ -17,6 +23,7 @@ from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, connect
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to change.")
 @click.option("--if-commit", metavar="ID", help="Only if the branch is at this commit; otherwise exit with 4.")
 @click.option("--message", metavar="TEXT", help="A message for the commit.")
+@click.option("--embed", is_flag=True, help="Make the vectors of texts that it writes (@embed), as part of the commit.")
 @json_option("what was done")
 def command(
     name: str | None,
@@ -27,21 +34,33 @@ def command(
     branch: str,
     if_commit: str | None,
     message: str | None,
+    embed: bool,
     as_json: bool,
 ) -> None:
-    """Change a graph: inserts and updates, or deletes, as one commit.
+    """Change a graph: inserts and updates, or deletes, as one commit; with a name alone, by a query stored with a served graph.
 
     \b
     omnigraph mutate --store people.omni -e 'query add($n: String) { insert Person { name: $n } }' --params '{"n": "Ada"}'
+    omnigraph mutate add_person --server prod --graph people --params '{"n": "Ada"}'
     """
-    source = the_query(name, query_path, query_text)
+    stored = is_stored(name, query_path, query_text)
+    if stored and embed:
+        raise click.UsageError("--embed is for statements that are given here, not for stored queries")
+    source = None if stored else the_query(name, query_path, query_text)
     given = parameters(params, params_file)
-    with connect(read_only=False) as graph, interruptible(graph, branch):
-        receipt = graph.run(Mutate(graph.ref, source, given, name, branch, if_commit, message))
+    with connect(read_only=False) as graph:
+        if source is None:
+            invoked = InvokeQuery(graph.ref, name or "", None, given, branch, None, if_commit, True, message)
+            receipt = cast("Receipt", graph.run(invoked))
+        else:
+            with interruptible(graph, branch):
+                receipt = graph.run(Mutate(graph.ref, source, given, name, branch, if_commit, message, embed=embed))
     if as_json:
         print_json(receipt.to_dict())
         return
     changed = f"{counted(receipt.affected_nodes, 'node')}, {counted(receipt.affected_edges, 'edge')}"
     say(f"changed {branch} via {receipt.query_name}: {changed}")
+    if receipt.embedded is not None:
+        say(f"embedded: {receipt.embedded}")
     if receipt.actor is not None:
         say(f"actor_id: {receipt.actor}")

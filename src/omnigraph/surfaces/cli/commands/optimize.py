@@ -13,13 +13,13 @@ from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.confirmation import echo_write, interruptible
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, address, connect_to
+from omnigraph.surfaces.cli.scope import CLUSTERS, WRITES, Capability, Command, address, connect_to
 
 if TYPE_CHECKING:
     from omnigraph.service.results import TypeOutcome
 
 
-@click.command(cls=Command, capability=Capability.DIRECT, usable=WRITES, also=frozenset({"quiet"}))
+@click.command(cls=Command, capability=Capability.DIRECT, usable=WRITES | CLUSTERS, also=frozenset({"quiet"}))
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to work on.")
 @json_option("what was done")
@@ -45,6 +45,7 @@ def command(uri: str | None, branch: str, as_json: bool) -> None:
             "committed": t.commit is not None,
             "skipped": "busy" if t.busy else None,
             "published_dataset_version": after[t.type].version,
+            "lance_head_version": after[t.type].version,
             "indexes_completed": list(t.covered),
             "pending_indexes": [],
         }

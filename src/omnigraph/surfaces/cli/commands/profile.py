@@ -11,7 +11,8 @@ from omnigraph.errors import GraphError
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import Capability, Group, here
-from omnigraph.surfaces.cli.settings import FORMATS, Settings
+from omnigraph.surfaces.cli.servers import base_of
+from omnigraph.surfaces.cli.settings import FORMATS, Binding, Settings
 
 
 @click.group(cls=Group)
@@ -30,7 +31,8 @@ def list_(as_json: bool) -> None:
         return
     for item in items:
         active = " (active)" if item["active"] else ""
-        reported = f"{item['scope_kind']}: {item['target']}" if item["valid"] else f"invalid: {item['error']}"
+        graph = "" if item["default_graph"] is None else f" · graph: {item['default_graph']}"
+        reported = f"{item['scope_kind']}: {item['target']}{graph}" if item["valid"] else f"invalid: {item['error']}"
         say(f"{item['name']}{active}  {reported}")
     if not items:
         say(f"(no profiles in {settings.path})")
@@ -43,13 +45,14 @@ def show(name: str | None, as_json: bool) -> None:
     """Show a profile, or the settings that apply without one."""
     settings = here().settings
     chosen = name or os.environ.get("OMNIGRAPH_PROFILE") or None
-    target = settings.store if chosen is None else settings.profile_store(chosen)
+    bound = _defaults(settings) if chosen is None else settings.profile(chosen)
+    endpoint = None if bound is None else bound.target if bound.kind == "store" else base_of(bound.target, settings)
     data = {
         "name": chosen or "(defaults)",
-        "scope_kind": "none" if target is None else "store",
-        "target": target,
-        "endpoint": target,
-        "default_graph": None,
+        "scope_kind": "none" if bound is None else bound.kind,
+        "target": None if bound is None else bound.target,
+        "endpoint": endpoint,
+        "default_graph": None if bound is None else bound.graph,
         "output_format": settings.output or FORMATS[0],
     }
     if as_json:
@@ -60,19 +63,25 @@ def show(name: str | None, as_json: bool) -> None:
             say(f"{key}: {value}")
 
 
+def _defaults(settings: Settings) -> Binding | None:
+    if settings.server is not None:
+        return Binding("server", settings.server, settings.default_graph)
+    return None if settings.store is None else Binding("store", settings.store)
+
+
 def _item(settings: Settings, name: str) -> dict[str, Any]:
-    target = error = None
+    bound = error = None
     try:
-        target = settings.profile_store(name)
+        bound = settings.profile(name)
     except GraphError as wrong:
         error = wrong.message
     return {
         "name": name,
-        "binding": None if target is None else f"store: {target}",
-        "scope_kind": "store" if target is not None else "invalid",
-        "target": target,
+        "binding": None if bound is None else f"{bound.kind}: {bound.target}",
+        "scope_kind": "invalid" if bound is None else bound.kind,
+        "target": None if bound is None else bound.target,
         "valid": error is None,
         "error": error,
-        "default_graph": None,
+        "default_graph": None if bound is None else bound.graph,
         "active": name == os.environ.get("OMNIGRAPH_PROFILE"),
     }

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
 import click
 
 from omnigraph.service.operations.query import Query
 from omnigraph.surfaces.cli.answers import chosen_format, format_options, write_answer
-from omnigraph.surfaces.cli.arguments import parameters, query_options, target, target_options, the_query
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect, here
+from omnigraph.surfaces.cli.arguments import is_stored, parameters, query_options, target, target_options, the_query
+from omnigraph.surfaces.cli.scope import READS, Capability, Command, Connection, connect, here
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from omnigraph.service.results import Result
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -26,13 +33,15 @@ def command(
     as_json: bool,
     out: str | None,
 ) -> None:
-    """Run a query.
+    """Run a query; with a name alone, one that is stored with a served graph.
 
     \b
     omnigraph query --store people.omni -e 'query q() { match { $p: Person } return { $p.name } }'
     omnigraph query friends --store people.omni --query people.gq --params '{"name": "Ada"}' --format csv
+    omnigraph query friends --server prod --graph people --params '{"name": "Ada"}'
     """
-    source = the_query(name, query_path, query_text)
+    stored = is_stored(name, query_path, query_text)
+    source = None if stored else the_query(name, query_path, query_text)
     given = parameters(params, params_file)
     branch, snapshot = target(branch, snapshot)
     settled = here().settings
@@ -40,5 +49,15 @@ def command(
     if form == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
     with connect(read_only=False) as graph:
-        result = graph.run(Query(graph.ref, source, given, name, branch, snapshot))
+        if source is None:
+            result = _stored(graph, name or "", given, branch, snapshot)
+        else:
+            result = graph.run(Query(graph.ref, source, given, name, branch, snapshot))
         write_answer(result, form, out, width=settled.width, layout=settled.layout)
+
+
+def _stored(graph: Connection, name: str, params: Mapping[str, Any] | None, branch: str | None, snapshot: str | None) -> Result:
+    from omnigraph.service.operations.invoke_query import InvokeQuery
+
+    invoked = InvokeQuery(graph.ref, name, None, params, branch, snapshot, expect_mutation=False)
+    return cast("Result", graph.run(invoked))

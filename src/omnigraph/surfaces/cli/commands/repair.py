@@ -9,14 +9,14 @@ import click
 from omnigraph.service.operations.repair import Repair
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, address, connect_to
+from omnigraph.surfaces.cli.scope import CLUSTERS, READS, Capability, Command, address, connect_to
 
 WHY = """nothing needs repairing: a commit is one atomic step, so a graph is never half-written.
 What a crashed writer left behind is named by no commit; `omnigraph cleanup` gives back its space.
 `omnigraph verify` checks that every file is there."""
 
 
-@click.command(cls=Command, capability=Capability.DIRECT, usable=READS)
+@click.command(cls=Command, capability=Capability.DIRECT, usable=READS | CLUSTERS)
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--confirm", is_flag=True, help="Accepted for scripts; has no effect, because nothing needs to be confirmed.")
 @click.option("--force", is_flag=True, help="Accepted for scripts, with --confirm.")

@@ -25,7 +25,7 @@ from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.confirmation import echo_write, interruptible
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to
+from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to, is_served
 
 
 class Schemas(Group):
@@ -40,7 +40,7 @@ def command() -> None:
     """Show a schema, plan a change, or apply it."""
 
 
-@command.command(capability=Capability.DATA, usable=READS)
+@command.command(capability=Capability.DATA, usable=WRITES)
 @click.argument("uri", required=False, metavar="[URI|FILE]")
 @click.option("--branch", metavar="B", help="The branch of the graph whose schema is shown.")
 @click.option("--diagram", is_flag=True, help="Draw the types and how they connect.")
@@ -48,7 +48,7 @@ def command() -> None:
 def show(uri: str | None, branch: str | None, diagram: bool, as_json: bool) -> None:
     """Show the schema of a graph or a file: as text, as a diagram, or as JSON."""
     if diagram and as_json:
-        raise UsageError("--diagram and --json exclude each other")
+        raise click.UsageError("--diagram and --json exclude each other")
     if _is_file(uri):
         assert uri is not None
         if branch is not None:
@@ -79,6 +79,14 @@ _BACKFILL = click.option(
     help="A value for existing entities that have none; may be repeated.",
 )
 
+_COMPUTE = click.option(
+    "--compute",
+    "expressions",
+    multiple=True,
+    metavar="TYPE.PROPERTY=EXPR",
+    help="An expression over what entities had, for a new property or for those that have none; may be repeated.",
+)
+
 
 @command.command(capability=Capability.DIRECT, usable=READS)
 @click.argument("uri", required=False, metavar="[URI|FILE]")
@@ -86,21 +94,33 @@ _BACKFILL = click.option(
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch of the graph that would change.")
 @click.option("--allow-data-loss", is_flag=True, help="Plan hard drops: older snapshots lose the data too.")
 @_BACKFILL
+@_COMPUTE
 @json_option("the plan")
-def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, fills: tuple[str, ...], as_json: bool) -> int:
+def plan(
+    uri: str | None,
+    desired_path: str,
+    branch: str,
+    allow_data_loss: bool,
+    fills: tuple[str, ...],
+    expressions: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Plan the change from one schema to another. Nothing is changed.
 
     The first is the schema of a graph, a .pg file, or an accepted schema as JSON. Exits with 1 if a step is unsupported.
     """
     desired = read_source(desired_path, what="schema file")
+    backfill, compute = _backfill(fills), _compute(expressions)
     if _is_file(uri):
         assert uri is not None
-        where, backfill = uri, _backfill(fills)
-        migration, resolution = plan_change(_accepted(uri), desired, allow_data_loss=allow_data_loss, backfill=backfill)
+        where = uri
+        migration, resolution = plan_change(
+            _accepted(uri), desired, allow_data_loss=allow_data_loss, backfill=backfill, compute=compute
+        )
     else:
         where = address(uri)
         with connect_to(where) as graph:
-            migration, resolution = graph.run(PlanSchema(graph.ref, desired, branch, allow_data_loss, _backfill(fills)))
+            migration, resolution = graph.run(PlanSchema(graph.ref, desired, branch, allow_data_loss, backfill, compute))
     if as_json:
         steps = migration.to_json()["steps"]
         print_json({"uri": where, "supported": migration.supported, "step_count": len(migration.steps), "steps": steps})
@@ -111,33 +131,54 @@ def plan(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool,
             say(f"- {line}" if migration.steps else line)
         for notice in resolution.notices:
             say(f"note: {notice.message}", err=True)
-    return 0 if migration.supported else 1
 
 
 @command.command(capability=Capability.DATA, usable=WRITES, also=frozenset({"quiet"}))
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to apply it to.")
+@click.option("--also", multiple=True, metavar="B", help="Another branch that gets it; may be repeated.")
 @click.option("--allow-data-loss", is_flag=True, help="Make drops hard: dropped data is removed from the stored files.")
 @_BACKFILL
+@_COMPUTE
 @json_option("what was done")
-def apply(uri: str | None, desired_path: str, branch: str, allow_data_loss: bool, fills: tuple[str, ...], as_json: bool) -> None:
-    """Apply a schema to a branch, as one commit. Other branches keep theirs."""
+def apply(
+    uri: str | None,
+    desired_path: str,
+    branch: str,
+    also: tuple[str, ...],
+    allow_data_loss: bool,
+    fills: tuple[str, ...],
+    expressions: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Apply a schema to a branch, as one commit. Other branches keep theirs, unless they are named.
+
+    All branches are looked at before the first is changed; each gets a commit of its own.
+    """
     read_source(desired_path, what="schema file")
-    filled = _backfill(fills)
+    backfill, compute = _backfill(fills), _compute(expressions)
     where = address(uri)
+    if not is_served(where):
+        from omnigraph.cluster.serving import require_unmanaged
+
+        require_unmanaged(where, "another schema")
     echo_write("schema apply", where)
     with connect_to(where, read_only=False) as graph, interruptible(graph, branch):
-        done = graph.run(ApplySchema(graph.ref, Path(desired_path), branch, allow_data_loss, filled))
+        done = graph.run(ApplySchema(graph.ref, Path(desired_path), branch, allow_data_loss, backfill, compute, also))
         number = graph.run(Snapshot(graph.ref, branch)).number
     if as_json:
         data = done.to_dict()
         reported = {name: data[name] for name in ("supported", "applied", "step_count")}
-        print_json({"uri": where, **reported, "graph_manifest_version": number, "steps": data["steps"], "commit": data["commit"]})
+        others = {"also": data["also"]} if "also" in data else {}
+        steps = {"graph_manifest_version": number, "steps": data["steps"], "commit": data["commit"]}
+        print_json({"uri": where, **reported, **steps, **others})
         return
     say(f"schema apply on {where}: {'applied' if done.applied else 'nothing to do'}")
     for line in render_plan(done.plan):
         say(f"- {line}" if done.plan.steps else line)
+    for name, other in done.also.items():
+        say(f"on branch {name}: {'applied' if other.applied else 'nothing to do'}")
 
 
 def _backfill(given: tuple[str, ...]) -> dict[str, Json]:
@@ -153,6 +194,16 @@ def _backfill(given: tuple[str, ...]) -> dict[str, Json]:
                 f"--backfill {text}: {'no JSON after the `=`' if separator else 'there is no `=`'}", hint=hint
             ) from None
     return values
+
+
+def _compute(given: tuple[str, ...]) -> dict[str, str]:
+    """Expressions by property, as they were written on the command line."""
+    pairs = [text.partition("=") for text in given]
+    for name, separator, _ in pairs:
+        if not separator:
+            hint = "Write it as TYPE.PROPERTY=EXPR: --compute 'Person.name=concat(first, \" \", last)'."
+            raise UsageError(f"--compute {name}: there is no `=`", hint=hint)
+    return {name.strip(): expression for name, _, expression in pairs}
 
 
 def _is_file(uri: str | None) -> bool:

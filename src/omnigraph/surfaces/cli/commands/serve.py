@@ -9,7 +9,7 @@ import sys
 import click
 
 from omnigraph.errors import UsageError
-from omnigraph.surfaces.cli.scope import NOTHING, Capability, Command
+from omnigraph.surfaces.cli.scope import Capability, Command, here
 
 _NEEDED = ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client")
 
@@ -17,7 +17,7 @@ _NEEDED = ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client")
 @click.command(
     cls=Command,
     capability=Capability.LOCAL,
-    usable=NOTHING,
+    usable=frozenset({"cluster"}),
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
@@ -27,5 +27,8 @@ def command(arguments: tuple[str, ...]) -> None:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(f"the server needs {', '.join(missing)}", hint="pip install 'omnigraph[server]'")
+    cluster = here().cluster
+    if cluster is not None:
+        arguments = ("--cluster", here().settings.cluster(cluster), *arguments)
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "omnigraph.surfaces.http", *arguments])

@@ -7,10 +7,10 @@ import click
 from omnigraph.service.operations.snapshot import Snapshot
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
+from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, connect
 
 
-@click.command(cls=Command, capability=Capability.DATA, usable=READS)
+@click.command(cls=Command, capability=Capability.DATA, usable=WRITES)
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to look at.")
 @json_option("the snapshot")

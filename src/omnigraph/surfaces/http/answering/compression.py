@@ -41,14 +41,13 @@ _PACKERS: Final[dict[str, Callable[[], Packer]]] = {"zstd": _zstd, "gzip": _gzip
 
 def accepted(headers: list[tuple[bytes, bytes]]) -> str | None:
     """What a client takes, of what there is: the one it likes best, zstd if it does not care."""
-    likes: dict[str, float] = {}
-    if not any(name == b"accept-encoding" for name, _ in headers):
+    given = [value for name, value in headers if name == b"accept-encoding"]
+    if not given:
         return None
-    for name, value in headers:
-        if name == b"accept-encoding":
-            for part in value.decode("latin-1").split(","):
-                coding, _, parameter = part.partition(";")
-                likes[coding.strip().lower()] = _quality(parameter)
+    likes: dict[str, float] = {}
+    for part in b",".join(given).decode("latin-1").split(","):
+        coding, _, parameter = part.partition(";")
+        likes[coding.strip().lower()] = _quality(parameter)
     best = max(_PACKERS, key=lambda coding: likes.get(coding, likes.get("*", 0.0)))
     return best if likes.get(best, likes.get("*", 0.0)) > 0 else None
 

@@ -8,9 +8,10 @@ import msgspec
 from msgspec import UNSET
 
 from omnigraph.wire import outputs as o
+from omnigraph.wire import own_outputs as own
 
 if TYPE_CHECKING:
-    from omnigraph.service.results import Commit, LoadResult, Merge, Receipt
+    from omnigraph.service.results import Commit, DeletedTag, LoadResult, Merge, Receipt, Ref, Tag
 
 
 def commit_output(commit: Commit) -> o.CommitOutput:
@@ -42,6 +43,7 @@ def load_members(result: LoadResult) -> dict[str, Any]:
         "total_entities": result.rows,
         "actor_id": result.actor,
         "commit": commit_output(result.commit) if result.changed else None,
+        **{name: dict(found) for name in ("deleted", "cascaded", "missing") if (found := getattr(result, name))},
     }
 
 
@@ -54,5 +56,59 @@ def merge_output(merged: Merge, deleted: bool | None = None, delete_error: str |
         actor_id=merged.actor,
         branch_deleted=UNSET if deleted is None else deleted,
         branch_delete_error=UNSET if delete_error is None else delete_error,
-        graph_commit_id=UNSET if merged.commit is None else merged.commit.id,
+        **_merged(merged),
     )
+
+
+def revert_output(merged: Merge) -> o.RevertOutput:
+    """What a revert came to."""
+    return o.RevertOutput(
+        source=merged.source,
+        target=merged.into,
+        outcome=cast("o.RevertOutcome", merged.outcome),
+        actor_id=merged.actor,
+        **_merged(merged),
+    )
+
+
+def _merged(merged: Merge) -> dict[str, Any]:
+    about: dict[str, Any] = {"base_commit_id": merged.base}
+    if merged.schema is not None:
+        about["schema"] = merged.schema.to_dict()
+    if merged.commit is not None:
+        about |= {"graph_commit_id": merged.commit.id, "commit": commit_output(merged.commit)}
+    if merged.dry_run:
+        about |= {
+            "dry_run": True,
+            "merge_conflicts": [msgspec.convert(c.to_dict(), o.ConflictOutput) for c in merged.conflicts],
+            "changes": [change.to_dict() for change in merged.changes or ()],
+        }
+    return about
+
+
+def branch_output(ref: Ref) -> o.BranchOutput:
+    """A branch, and those it came from."""
+    return o.BranchOutput(
+        name=ref.branch,
+        incarnation=ref.incarnation,
+        origin=None if ref.origin is None else branch_output(ref.origin),
+        fork_commit_id=ref.fork_commit,
+        created_by=ref.created_by,
+        created_at=ref.created_at,
+    )
+
+
+def tag_output(tag: Tag) -> own.TagOutput:
+    """A tag."""
+    return own.TagOutput(
+        name=tag.name,
+        graph_commit_id=tag.commit,
+        owner=branch_output(tag.owner),
+        created_by=tag.created_by,
+        created_at=tag.created_at,
+    )
+
+
+def deleted_tag_output(deleted: DeletedTag) -> own.DeletedTagOutput:
+    """A tag that is gone."""
+    return own.DeletedTagOutput(tag=tag_output(deleted.tag), deleted_by=deleted.deleted_by, deleted_at=deleted.deleted_at)

@@ -38,7 +38,9 @@ async def _pieces(call: Call, chunks: Iterator[bytes], held: AbstractContextMana
     pool = call.application.threads.streams
     with held:
         while True:
-            chunk = await loop.run_in_executor(pool, next, chunks, None)
+            making = loop.run_in_executor(pool, next, chunks, None)
+            call.use.until(making)
+            chunk = await making
             if chunk is None:
                 return
             for at in range(0, len(chunk), PIECE):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from omnigraph.surfaces.http.describing.parameters import PARAMETERS, REPEATABLE
 from omnigraph.surfaces.http.routing import Route
 from omnigraph.wire.errors import ErrorOutput
 
@@ -29,48 +30,11 @@ _ERRORS: Final = {
     "503": "Not now",
 }
 
-_PARAMETERS: Final[dict[str, tuple[tuple[str, bool, dict[str, Any], str], ...]]] = {
-    "cluster_getSnapshot": (("branch", False, {"type": "string"}, "main by default"),),
-    "cluster_listCommits": (
-        ("branch", False, {"type": "string"}, "main by default"),
-        ("limit", False, {"type": "integer", "minimum": 1}, "all by default"),
-        ("page_token", False, {"type": "string"}, "where a page ended"),
-    ),
-    "cluster_getSchema": (("branch", False, {"type": "string"}, "main by default"),),
-    "cluster_loadNdjson": (
-        ("branch", False, {"type": "string"}, "main by default"),
-        ("from", False, {"type": "string"}, "where the branch starts if it is not there"),
-        ("mode", False, {"type": "string", "enum": ["append", "merge", "overwrite"]}, "merge by default"),
-    ),
-    "cluster_getBlob": (
-        ("entity", True, {"type": "string", "enum": ["node", "edge"]}, "a node or an edge"),
-        ("type", True, {"type": "string"}, "its type"),
-        ("id", True, {"type": "string"}, "its id"),
-        ("property", True, {"type": "string"}, "which Blob"),
-        ("branch", False, {"type": "string"}, "main by default"),
-        ("snapshot", False, {"type": "string"}, "a commit id, instead of a branch"),
-    ),
-}
-_CHANGES: Final = (
-    ("page_token", False, {"type": "string"}, "where a page ended inside a commit"),
-    ("limit", False, {"type": "integer", "minimum": 1, "maximum": 8192}, "changes on a page, 1000 by default"),
-    *(
-        (name, False, {"type": "array", "items": {"type": "string"}}, "only these; may be given several times")
-        for name in ("kind", "type", "op")
-    ),
-)
-_FEED: Final = (
-    ("branch", False, {"type": "string"}, "main by default"),
-    ("cursor", False, {"type": "string"}, "where to go on"),
-    ("start", False, {"type": "string"}, "now, beginning or after:<commit id>"),
-    *_CHANGES,
-)
-
 
 def document(routes: Iterable[Route], version: str, *, secured: bool) -> dict[str, Any]:
     """The document."""
     shown = [route for route in routes if route.documented]
-    used = (struct for route in shown for struct in (route.body, route.answer) if struct is not None)
+    used = (struct for route in shown for struct in (route.body, route.answer, route.other_answer) if struct)
     structs = [*dict.fromkeys(used), ErrorOutput]
     schemas, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     by_struct = dict(zip(structs, schemas, strict=True))
@@ -111,9 +75,19 @@ def _operation(route: Route, structs: dict[Any, Any], *, secured: bool) -> dict[
                 "description": "the commit that the branch must be at",
             }
         )
+    if route.operation_id in REPEATABLE:
+        found["parameters"].append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "schema": {"type": "string", "maxLength": 200},
+                "description": "the same request with the same key happens once on a branch, within a day",
+            }
+        )
     content = _content_of_body(route, structs)
     if content is not None:
-        found["requestBody"] = {"required": True, "content": content}
+        found["requestBody"] = {"required": not route.optional_body, "content": content}
     found["responses"] = _responses(route, structs)
     return found
 
@@ -124,10 +98,9 @@ def _path_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _query_parameters(route: Route) -> list[dict[str, Any]]:
-    by_id = {**_PARAMETERS, "cluster_getCommitChanges": _CHANGES, "cluster_pollChanges": _FEED}
     return [
         {"name": name, "in": "query", "required": required, "schema": schema, "description": text}
-        for name, required, schema, text in by_id.get(route.operation_id, ())
+        for name, required, schema, text in PARAMETERS.get(route.operation_id, ())
     ]
 
 
@@ -136,13 +109,17 @@ def _content_of_body(route: Route, structs: dict[Any, Any]) -> dict[str, Any] | 
         return {"application/json": {"schema": structs[route.body]}}
     if route.operation_id == "cluster_loadNdjson":
         return {"application/x-ndjson": {"schema": {"type": "string"}}}
+    if route.operation_id == "cluster_loadFiles":
+        return {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}}
     return None
 
 
 def _responses(route: Route, structs: dict[Any, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if route.answer is not None:
-        found["200"] = {"description": "Done", "content": {"application/json": {"schema": structs[route.answer]}}}
+        either = [structs[struct] for struct in (route.answer, route.other_answer) if struct is not None]
+        schema = {"anyOf": either} if len(either) > 1 else either[0]
+        found["200"] = {"description": "Done", "content": {"application/json": {"schema": schema}}}
         if route.operation_id == "ready":
             found["503"] = {**found["200"], "description": "Not now"}
     elif route.operation_id == "cluster_getBlob":

@@ -3,49 +3,77 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import UNSET
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from omnigraph.errors import NotFound
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION, __version__
 from omnigraph.policy.port import Access, Action
 from omnigraph.surfaces.http.answering.answers import answer
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.wire.outputs import GraphEntry, GraphListResponse, HealthOutput, ReadyOutput
+from omnigraph.wire.outputs import GraphEntry, GraphListResponse, HealthOutput, ReadyOutput, ReloadFailureOutput
+from omnigraph.wire.own_outputs import ProtectedResourceOutput
 
 _STYLE_ONLY: Final = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 
 async def health(call: Call) -> Response:
     """That the server runs."""
-    return answer(
-        HealthOutput(
-            version=call.application.api_version,
-            internal_schema_version=INTERNAL_SCHEMA_VERSION,
-            source_version=os.environ.get("OMNIGRAPH_SOURCE_VERSION") or UNSET,
-            server=__version__,
-        )
+    return answer(health_output(call))
+
+
+def health_output(call: Call) -> HealthOutput:
+    """Which contract it speaks."""
+    return HealthOutput(
+        version=call.application.api_version,
+        internal_schema_version=INTERNAL_SCHEMA_VERSION,
+        source_version=os.environ.get("OMNIGRAPH_SOURCE_VERSION") or UNSET,
+        server=__version__,
     )
 
 
 async def ready(call: Call) -> Response:
-    """Whether it takes requests."""
-    state = call.application.readiness()
+    """Whether it takes requests, and whether it serves all that it is to serve."""
+    application, served = call.application, call.revision
+    failure = None if application.activation is None else application.activation.failure
+    state: Literal["serving", "draining", "degraded"] = application.readiness()
+    if state == "serving" and (served.quarantined or failure is not None):
+        state = "degraded"
     output = ReadyOutput(
-        ready=state == "serving",
+        ready=state != "draining",
         status=state,
-        served_graph_count=len(call.application.graphs),
-        quarantined_graph_count=0,
-        shutdown_grace_seconds=call.application.limits.shutdown_seconds,
+        served_graph_count=len(served.graphs),
+        quarantined_graph_count=len(served.quarantined),
+        shutdown_grace_seconds=application.limits.shutdown_seconds,
+        booted_serving_digest=UNSET if served.cluster is None else served.cluster.digest,
+        state_revision=UNSET if served.cluster is None else served.cluster.state_revision,
+        state_cas=UNSET if served.cluster is None else served.cluster.state_cas,
+        reload_failure=UNSET if failure is None else ReloadFailureOutput(at=failure.when, codes=failure.codes),
     )
     return answer(output, 200 if output.ready else 503)
 
 
 async def list_graphs(call: Call) -> Response:
     """The graphs that are served."""
-    call.application.service.decide(call.caller, "graphs list", "root", Access(Action.GRAPH_LIST))
-    return answer(GraphListResponse(graphs=[GraphEntry(graph_id=g.id, uri=g.uri) for g in call.application.graphs]))
+    call.service.decide(call.caller, "graphs list", "root", Access(Action.GRAPH_LIST))
+    return answer(GraphListResponse(graphs=[GraphEntry(graph_id=g.id, uri=g.uri) for g in call.revision.graphs]))
+
+
+async def protected_resource(call: Call) -> Response:
+    """Who vouches for callers, as OAuth clients look it up."""
+    verifier = call.revision.tokens.verifier
+    if verifier is None:
+        raise NotFound(
+            "no identity provider vouches for callers of this server", what="resource", hint="It takes tokens of its own."
+        )
+    named = verifier.provider
+    return answer(
+        ProtectedResourceOutput(
+            resource=named.audience, authorization_servers=[named.issuer], bearer_methods_supported=["header"]
+        )
+    )
 
 
 async def openapi(call: Call) -> Response:

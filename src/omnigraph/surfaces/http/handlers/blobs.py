@@ -10,7 +10,7 @@ from starlette.responses import Response
 from omnigraph.errors import UsageError
 from omnigraph.service.operations.read_blob import ReadBlob
 from omnigraph.surfaces.http.answering.answers import refused
-from omnigraph.surfaces.http.calls import Call
+from omnigraph.surfaces.http.calls import Call, one_state
 from omnigraph.wire.errors import BlobRangeOutput
 
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
@@ -24,8 +24,7 @@ async def blob(call: Call) -> Response:
     for name in ("entity", "type", "id", "property"):
         if not given[name]:
             raise UsageError(f"query parameter '{name}' is required", hint="")
-    if given["branch"] is not None and given["snapshot"] is not None:
-        raise UsageError("request may specify branch or snapshot, not both", hint="Leave one of them out.")
+    one_state(given["branch"], given["snapshot"])
     entity = given["entity"]
     if entity not in ("node", "edge"):
         raise UsageError(f"entity must be node or edge, not {entity!r}", hint="")

@@ -35,7 +35,17 @@ async def _run(call: Call, wanted: ChangeRequest, if_commit: str | None) -> Resp
     if source is None:
         raise UsageError("invalid request body: Object missing required field `query`", hint="")
     name = wanted.name if wanted.name is not None else wanted.query_name
-    operation = Mutate(call.graph.ref, source, wanted.params, name, wanted.branch or "main", if_commit)
+    operation = Mutate(
+        call.graph.ref,
+        source,
+        wanted.params,
+        name,
+        wanted.branch or "main",
+        if_commit,
+        wanted.message,
+        call.idempotency_key,
+        bool(wanted.embed),
+    )
     return answer(change_output(await call.run(operation)))
 
 

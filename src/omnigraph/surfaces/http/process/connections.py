@@ -12,9 +12,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES: Final = 64 << 10
 HEAD_SECONDS: Final = 15.0
+_TOO_LARGE_BODY: Final = b'{"error":"the headers of the request are too large","code":"bad_request"}'
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
-    b'content-length: 60\r\n\r\n{"error":"the request\'s headers are too large","code":"bad_request"}'
+    b"content-length: %d\r\n\r\n%b" % (len(_TOO_LARGE_BODY), _TOO_LARGE_BODY)
 )
 
 

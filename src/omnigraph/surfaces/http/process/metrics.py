@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -25,13 +25,24 @@ class Metrics:
         self._seconds = Histogram(
             "omnigraph_http_request_seconds", "How long answering took", ("operation",), buckets=_BUCKETS, registry=self._registry
         )
+        self._reloads = Counter("omnigraph_reloads", "Attempts to serve something else", ("outcome",), registry=self._registry)
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        """The counter and the times of each kind of answer."""
 
     def answered(self, match: Match | None, method: str, status: int, seconds: float) -> None:
         """A request was answered."""
         operation = "none" if match is None else match.route.operation_id
         shown = method if method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS") else "other"
-        self._requests.labels(operation, shown, str(status)).inc()
-        self._seconds.labels(operation).observe(seconds)
+        known = self._known.get((operation, shown, status))
+        if known is None:
+            requests, times = self._requests.labels(operation, shown, str(status)), self._seconds.labels(operation)
+            known = self._known[operation, shown, status] = (requests, times)
+        known[0].inc()
+        known[1].observe(seconds)
+
+    def reloaded(self, outcome: Literal["activated", "failed"]) -> None:
+        """What is served was read again."""
+        self._reloads.labels(outcome).inc()
 
     def text(self) -> str:
         """All of it, in Prometheus' own format."""

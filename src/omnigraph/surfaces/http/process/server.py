@@ -1,7 +1,7 @@
 """The process: it binds, says where, serves until it is told to stop, and lets requests end before it does.
 
     SIGTERM, SIGINT   stop accepting, let requests end, exit 0
-    SIGHUP            read the tokens again
+    SIGHUP            read again what is to be served, and serve it (`activation`)
 
 With several workers this process holds the socket and the workers accept from it. A worker that dies is started again; what it
 was answering is lost to its clients, what it had committed is not. Connections that wait are answered by the others.
@@ -30,15 +30,16 @@ import uvicorn
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from omnigraph.errors import GraphError, UsageError
-from omnigraph.policy.states import ServedReadOnly
+from omnigraph.errors import UsageError
 from omnigraph.surfaces.http.application import Application
-from omnigraph.surfaces.http.graphs import Registry, named_graphs
+from omnigraph.surfaces.http.process.activation import Activation, Source
 from omnigraph.surfaces.http.process.connections import BoundedConnection
-from omnigraph.surfaces.http.process.limits import Limits
+from omnigraph.surfaces.http.process.given import GivenGraphs
+from omnigraph.surfaces.http.process.limits import Limits, audit_sink
 from omnigraph.surfaces.http.process.metrics import FOLDER
 from omnigraph.surfaces.http.process.settings import Access, ServerSettings
-from omnigraph.surfaces.http.tokens import Tokens
+from omnigraph.surfaces.http.process.telemetry import Telemetry, wanted
+from omnigraph.surfaces.http.revisions import Revision
 
 _log = logging.getLogger("omnigraph.http")
 
@@ -55,28 +56,18 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def application_of(settings: ServerSettings) -> Application:
-    """The application that some settings ask for, with its graphs open."""
-    graphs = Registry(named_graphs(settings.graphs, read_only=settings.read_only))
-    for graph in graphs:
-        graphs.open(graph.ref)
-    tokens = Tokens.from_environment(os.environ)
-    if settings.access is not Access.OPEN and not tokens:
-        raise UsageError(
-            "no tokens are configured", hint="Set OMNIGRAPH_SERVER_BEARER_TOKEN (or …_TOKENS_FILE), or serve --unauthenticated."
-        )
-    return Application(
-        graphs,
-        ServedReadOnly() if settings.read_only else settings.access.authoriser(),
-        Tokens() if settings.access is Access.OPEN else tokens,
-        Limits.from_environment(os.environ),
-        api_version=settings.api_version,
-        access_log=settings.access_log,
-    )
+def source_of(settings: ServerSettings) -> Source:
+    """Where it is written what to serve."""
+    if settings.cluster is None:
+        return GivenGraphs(settings, os.environ)
+    from omnigraph.surfaces.http.process.clustered import ClusterGraphs
+
+    return ClusterGraphs(settings, os.environ)
 
 
 def run(settings: ServerSettings, on_start: Callable[[], object] = lambda: None) -> int:
     """Serve until told to stop. Gives the exit code. `on_start` is called when it listens, before it says where."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # until somebody takes it: it would end the process
     listening = listen(settings)
     if settings.access is Access.OPEN and not _is_loopback(settings.address[0]):
         _log_plainly(f"warning: {settings.bind} is open to the network, and no token is asked for")
@@ -85,8 +76,8 @@ def run(settings: ServerSettings, on_start: Callable[[], object] = lambda: None)
     if settings.workers > 1:
         return _supervise(settings, listening, lambda: (on_start(), print(where, flush=True)))
     set_up_logging(settings)
-    application = application_of(settings)
-    return serve(application, settings, listening, on_start=lambda: (on_start(), print(where, flush=True)))
+    source = source_of(settings)
+    return serve(source, source.load(), settings, listening, lambda: (on_start(), print(where, flush=True)))
 
 
 def _is_loopback(host: str) -> bool:
@@ -115,14 +106,16 @@ def listen(settings: ServerSettings) -> socket.socket:
 class _Server(uvicorn.Server):
     """Uvicorn's server with our signals: it ends as a success when it was told to end."""
 
-    def __init__(self, config: uvicorn.Config, application: Application, on_start: Any) -> None:
+    def __init__(self, config: uvicorn.Config, application: Application, activation: Activation, on_start: Any) -> None:
         super().__init__(config)
-        self._application, self._on_start = application, on_start
+        self._application, self._activation, self._on_start = application, activation, on_start
+        self._reload = False
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._reload)
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._note)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
         try:
             yield
         finally:
@@ -135,27 +128,51 @@ class _Server(uvicorn.Server):
             self.force_exit = True
         self.should_exit = True
 
-    def _reload(self, number: int, frame: FrameType | None) -> None:
-        try:
-            tokens = Tokens.from_environment(os.environ)
-        except GraphError as error:
-            _log.error("the tokens stay as they are: %s", error.message)
-            return
-        if self._application.tokens and tokens:
-            self._application.tokens = tokens
-            _log.info("tokens were read again: %d", len(tokens.entries))
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._reload = True  # what comes of it is begun in the event loop: a signal may arrive inside of anything
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            self._activation.begin()
             self._on_start()
 
+    async def on_tick(self, counter: int) -> bool:
+        if self._reload:
+            self._reload = False
+            self._activation.signalled()
+        return await super().on_tick(counter)
 
-def serve(application: Application, settings: ServerSettings, listening: socket.socket, on_start: Any) -> int:
-    """Serve in this process."""
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._activation.end()
+        await super().shutdown(sockets)
+
+
+def serve(
+    source: Source,
+    first: Revision,
+    settings: ServerSettings,
+    listening: socket.socket,
+    on_start: Any,
+    tell_others: Callable[[], None] = lambda: None,
+) -> int:
+    """Serve in this process: `first`, and then what its source says when somebody asks."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+    limits = Limits.from_environment(os.environ)
+    application = Application(
+        first,
+        limits,
+        audit_sink(settings.audit_log, os.environ),
+        api_version=settings.api_version,
+        access_log=settings.access_log,
+        origins=settings.origins,
+        only_here=_is_loopback(settings.address[0]),
+    )
+    activation = Activation(source, application, settings.reload_seconds, tell_others)
+    telemetry = Telemetry() if wanted(os.environ) else None
+    answering = _with_origins(application, settings)
     config = uvicorn.Config(
-        _with_origins(application, settings),
+        answering if telemetry is None else telemetry.around(answering),
         http=BoundedConnection,
         ws="none",
         loop="uvloop",
@@ -168,8 +185,15 @@ def serve(application: Application, settings: ServerSettings, listening: socket.
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
     )
-    server = _Server(config, application, on_start)
+    try:
+        config.load()
+    except OSError as error:  # of the certificate or its key: nothing else is read here
+        reason = error.strerror or str(error)
+        raise UsageError(f"cannot use the certificate {settings.certificate}: {reason}", hint="Give PEM files of both.") from None
+    server = _Server(config, application, activation, on_start)
     server.run(sockets=[listening])
+    if telemetry is not None:
+        telemetry.close()
     return 0 if server.started else 1
 
 
@@ -221,6 +245,7 @@ def _supervise(settings: ServerSettings, listening: socket.socket, on_start: Cal
         signal.signal(number, lambda *_: stop.set())
     workers: list[subprocess.Popen[bytes]] = []
     signal.signal(signal.SIGHUP, lambda *_: _signal(workers, signal.SIGHUP))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
     with tempfile.TemporaryDirectory(prefix="omnigraph-metrics-") as folder:
         environment = {**os.environ, FOLDER: folder}
         try:
@@ -247,10 +272,15 @@ def _signal(workers: list[subprocess.Popen[bytes]], number: signal.Signals) -> N
 
 
 def _start_worker(settings: ServerSettings, listening: socket.socket, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    given = json.dumps({**asdict(settings), "access": settings.access.value, "socket": listening.fileno()})
-    return subprocess.Popen(
-        [sys.executable, "-m", _WORKER, given], pass_fds=[listening.fileno()], env=environment, stdout=subprocess.PIPE
-    )
+    own = {"access": settings.access.value, "socket": listening.fileno(), "supervisor": os.getpid()}
+    given = json.dumps({**asdict(settings), **own})
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # a worker begins with it blocked, and takes it when it can
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", _WORKER, given], pass_fds=[listening.fileno()], env=environment, stdout=subprocess.PIPE
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
 
 def _has_started(worker: subprocess.Popen[bytes]) -> bool:

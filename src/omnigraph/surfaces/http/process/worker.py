@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import sys
 
 from omnigraph.errors import GraphError
-from omnigraph.surfaces.http.process.server import application_of, serve, set_up_logging
+from omnigraph.surfaces.http.process.server import serve, set_up_logging, source_of
 from omnigraph.surfaces.http.process.settings import Access, ServerSettings
 
 
 def main() -> int:
     """Serve as the supervisor says."""
     given = json.loads(sys.argv[1])
-    descriptor = given.pop("socket")
-    settings = ServerSettings(
-        **{**given, "access": Access(given["access"]), "graphs": tuple(given["graphs"]), "origins": tuple(given["origins"])}
-    )
+    descriptor, supervisor = given.pop("socket"), given.pop("supervisor")
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    settings = ServerSettings(**{**given, **lists, "access": Access(given["access"])})
     set_up_logging(settings)
     try:
-        application = application_of(settings)
+        source = source_of(settings)
+        first = source.load()
     except GraphError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    return serve(application, settings, socket.socket(fileno=descriptor), on_start=lambda: print("started", flush=True))
+
+    def tell_others() -> None:
+        if os.getppid() == supervisor:
+            os.kill(supervisor, signal.SIGHUP)
+
+    listening = socket.socket(fileno=descriptor)
+    return serve(source, first, settings, listening, lambda: print("started", flush=True), tell_others)
 
 
 if __name__ == "__main__":

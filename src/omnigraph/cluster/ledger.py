@@ -1,0 +1,176 @@
+"""The ledger, `state.json`: what was applied, in which revision, and how it is doing.
+
+It is a value: every change gives another one, and `store` publishes it by replacing the file under the condition that nobody else
+has. `applied_revision.config_digest` is set by an apply that reached everything `cluster.yaml` asks for, and by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from omnigraph.cluster import addresses, digests
+
+StatusName = Literal["pending", "planned", "applying", "applied", "drifted", "blocked", "error"]
+
+VERSION = 1
+
+
+class BlobBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A folder whose objects may be referred to."""
+
+    uri: str
+    scope: Literal["server_safe", "embedded_only"]
+
+
+class BlobPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which URIs may be given for Blobs of a graph."""
+
+    mode: Literal["allow"]
+    bases: tuple[BlobBase, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"mode": self.mode, "bases": [{"uri": base.uri, "scope": base.scope} for base in self.bases]}
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A provider as it was applied: its key is the name of a variable, `${NAME}`."""
+
+    kind: str | None = None
+    base_url: str | None = None
+    model: str | None = None
+    api_key: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        said: dict[str, str] = msgspec.to_builtins(self)
+        return said
+
+
+class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A resource as it was applied. What is not said of its kind is left out."""
+
+    digest: str
+    applies_to: tuple[str, ...] | None = None
+    embedding_provider: str | None = None
+    embedding_profile: Profile | None = None
+    external_blob_policy: BlobPolicy | None = None
+
+
+class Revision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was applied."""
+
+    config_digest: str | None = None
+    resources: dict[str, Resource] = {}
+
+
+class Status(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a resource is doing."""
+
+    status: StatusName
+    conditions: tuple[str, ...] = ()
+    message: str | None = None
+
+
+APPLIED = Status("applied")
+
+
+class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything."""
+
+    version: int = VERSION
+    state_revision: int = 0
+    applied_revision: Revision = Revision()
+    resource_statuses: dict[str, Status] = {}
+    approval_records: dict[str, dict[str, Any]] = {}
+    recovery_records: dict[str, dict[str, Any]] = {}
+    observations: dict[str, dict[str, Any]] = {}
+
+    @property
+    def resources(self) -> dict[str, Resource]:
+        return self.applied_revision.resources
+
+    @property
+    def graphs(self) -> list[str]:
+        """The ids of the graphs that were applied."""
+        return sorted(addresses.name(address) for address in self.resources if addresses.kind(address) == "graph")
+
+    def digest(self, address: str) -> str | None:
+        """The digest of a resource, if it was applied."""
+        found = self.resources.get(address)
+        return None if found is None else found.digest
+
+    def digest_map(self) -> dict[str, str]:
+        """Digest by address."""
+        return {address: self.resources[address].digest for address in sorted(self.resources)}
+
+    def with_resources(self, resources: Mapping[str, Resource]) -> Ledger:
+        """The same with other resources; the digests of graphs follow their parts."""
+        return _digested(self, dict(resources))
+
+    def with_resource(self, address: str, resource: Resource | None) -> Ledger:
+        """The same with another resource, or without it."""
+        others = {one: entry for one, entry in self.resources.items() if one != address}
+        return self.with_resources(others if resource is None else {**others, address: resource})
+
+    def with_status(self, address: str, status: Status | None) -> Ledger:
+        """The same with another status of a resource, or with none."""
+        others = {one: entry for one, entry in self.resource_statuses.items() if one != address}
+        return msgspec.structs.replace(self, resource_statuses=others if status is None else {**others, address: status})
+
+    def with_observation(self, address: str, observed: dict[str, Any]) -> Ledger:
+        """The same with what was seen of a graph."""
+        return msgspec.structs.replace(self, observations={**self.observations, address: observed})
+
+    def with_config(self, digest: str | None) -> Ledger:
+        """The same, applied from a configuration; None: from no one in particular."""
+        return msgspec.structs.replace(
+            self, applied_revision=msgspec.structs.replace(self.applied_revision, config_digest=digest)
+        )
+
+    def without_graph(self, graph_id: str) -> Ledger:
+        """The same without a graph, its schema and its queries."""
+        gone = {address for address in {*self.resources, *self.resource_statuses} if addresses.graph_of(address) == graph_id}
+        kept = {one: status for one, status in self.resource_statuses.items() if one not in gone}
+        left = {one: entry for one, entry in self.resources.items() if one not in gone}
+        return msgspec.structs.replace(self.with_resources(left), resource_statuses=kept)
+
+    def encoded(self) -> bytes:
+        """As it is written."""
+        return pretty(self)
+
+
+def pretty(value: object) -> bytes:
+    """JSON for people and machines: two spaces, maps in order of their keys, a newline at the end."""
+    return msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2) + b"\n"
+
+
+def graph_digest(graph_id: str, resources: Mapping[str, Resource]) -> str:
+    """The digest that a graph has by its parts."""
+    graph = resources.get(addresses.graph(graph_id))
+    schema = resources.get(addresses.schema(graph_id))
+    prefix = addresses.query(graph_id, "")
+    queries = {address.removeprefix(prefix): entry.digest for address, entry in resources.items() if address.startswith(prefix)}
+    bound = None if graph is None else graph.embedding_provider
+    provider = None if bound is None else (bound, resources[bound].digest if bound in resources else "")
+    blobs = None if graph is None or graph.external_blob_policy is None else graph.external_blob_policy.to_json()
+    return digests.of_graph(graph_id, None if schema is None else schema.digest, queries, provider, blobs)
+
+
+def _digested(ledger: Ledger, resources: dict[str, Resource]) -> Ledger:
+    for address in [address for address in resources if addresses.kind(address) == "graph"]:
+        digest = graph_digest(addresses.name(address), resources)
+        resources[address] = msgspec.structs.replace(resources[address], digest=digest)
+    revision = msgspec.structs.replace(ledger.applied_revision, resources=resources)
+    return msgspec.structs.replace(ledger, applied_revision=revision)
+
+
+def tampered(ledger: Ledger) -> list[str]:
+    """The addresses of graphs whose digest is not that of their parts."""
+    wrong = []
+    for graph_id in ledger.graphs:
+        address = addresses.graph(graph_id)
+        if ledger.resources[address].digest != graph_digest(graph_id, ledger.resources):
+            wrong.append(address)
+    return wrong

@@ -1,0 +1,1 @@
+"""The reader of JSON lines, strict and compatible."""

@@ -1,0 +1,257 @@
+"""Changes of one open graph that a program makes, row by row or by statements.
+
+    query or row ──▶ checked mutation ──staged next to a view──▶ Outcome ──committed──▶ Receipt
+
+A row that is put is the mutation that somebody would write for it: an insert, or for `patch` the insert or update of what is
+given. So its checks, its conflicts and its commit are those of any mutation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from omnigraph.catalog import logical as lg
+from omnigraph.catalog.catalog import EntityType
+from omnigraph.engine.blobs.policy import ExternalBlobs
+from omnigraph.engine.blobs.settling import External
+from omnigraph.engine.calls.arguments import State
+from omnigraph.engine.execution.reader import Read, Reader, Target
+from omnigraph.engine.execution.result import Result
+from omnigraph.engine.execution.run import Run
+from omnigraph.engine.export.entities import Key, keys_of, named, type_of
+from omnigraph.engine.history.asked import digest_of
+from omnigraph.engine.history.past import Past
+from omnigraph.engine.history.repeats import Keyed
+from omnigraph.engine.planning.parameters import Value, convert
+from omnigraph.engine.planning.prepared import Prepared, QueryText
+from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.write.commit import Intent, commit
+from omnigraph.engine.write.mutate import Outcome, stage
+from omnigraph.engine.write.receipt import Receipt
+from omnigraph.engine.write.unchanged import inserts_nothing_new
+from omnigraph.errors import PreconditionFailed, UsageError
+from omnigraph.hints import Action, Hint
+from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.frozen import frozen
+from omnigraph.model.types import PropertyType, Scalar
+from omnigraph.storage.commits.lineage import Commit
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.vectors import Embedding, Filled
+
+_ID = PropertyType(Scalar.STRING)
+
+
+@frozen
+class Onto:
+    """Where a change goes, and what is recorded with it."""
+
+    branch: str
+    if_commit: str | None = None
+    actor: str | None = None
+    message: str | None = None
+    idempotency_key: str | None = None
+    asked: str | None = None
+    """A digest of what it was asked to do, if it may be repeated."""
+    embedding: Embedding | None = None
+    """How it gets the vectors of its texts, if it is to have them."""
+
+
+@frozen
+class Row:
+    """An entity that is put."""
+
+    type: str
+    values: Mapping[str, object]
+    ends: tuple[Key, Key] | None = None
+    """Of an edge."""
+    patch: bool = False
+
+
+class Writing:
+    """Stages and commits mutations. Safe from any thread."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        reader: Reader,
+        past: Past,
+        view: Callable[[str | None, State | None], View],
+        external: Callable[[], ExternalBlobs],
+        after_write: Callable[..., None],
+    ) -> None:
+        self._workspace = workspace
+        self._store = workspace.store
+        self._reader = reader
+        self._past = past
+        self._view = view
+        self._external = external
+        self._after_write = after_write
+
+    # ── the newest state of a branch ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def view(self, onto: Onto) -> View:
+        """What a change is made next to."""
+        self._store.require_writable()
+        return self._view(onto.branch, None)
+
+    def require_head(self, view: View, onto: Onto) -> None:
+        """Refuse what was meant for another commit."""
+        wanted, now = onto.if_commit, view.snapshot.commit
+        if wanted not in (None, now, view.snapshot.layout) and not self._past.is_layout(wanted, now):
+            raise PreconditionFailed.at(onto.branch, expected=wanted, actual=now)
+
+    def mutate(self, source: QueryText, params: Mapping[str, object] | None, name: str | None, onto: Onto) -> Receipt:
+        """Run the statements of a query as one commit."""
+        view = self.view(onto)
+        prepared = self.prepared(view, source, name)
+
+        def write(onto: Onto) -> Receipt:
+            self.require_head(view, onto)
+            return self.committed(view, prepared.query.name, self.staged(prepared, self.run(view, prepared, params)), onto)
+
+        if onto.idempotency_key is None:
+            return write(onto)
+        text = source if isinstance(source, str) else source.text
+        bound = self.run(view, prepared, params).parameters
+        return self._once(onto, prepared.query.name, ("mutate", text, prepared.query.name, bound), write)
+
+    def _once(self, onto: Onto, name: str, asked: tuple[object, ...], write: Callable[[Onto], Receipt]) -> Receipt:
+        """Write, unless that was done before under its key."""
+        if onto.idempotency_key is None:
+            return write(onto)
+        onto = replace(onto, asked=digest_of("mutate", onto.branch, onto.actor, *asked))
+        assert onto.idempotency_key is not None
+        assert onto.asked is not None
+        keyed = Keyed(onto.branch, onto.idempotency_key, "mutate", onto.asked)
+        return self._past.repeats.once(keyed, lambda: write(onto), partial(self._repeated, onto.branch, name))
+
+    def _repeated(self, branch: str, name: str, commit: Commit) -> Receipt:
+        """What a mutation did that a commit tells of: the entities that it changed."""
+        counts = self._past.written(commit)
+        nodes, edges = (sum(counts[kind].values()) for kind in ("node", "edge"))
+        return Receipt(branch, name, nodes, edges, commit.actor, self._past.log.shown(commit))
+
+    def put(self, row: Row, onto: Onto) -> Receipt:
+        """One node or edge, as one commit."""
+        view = self.view(onto)
+
+        def write(onto: Onto) -> Receipt:
+            prepared, values = put_query(view, row)
+            self.require_head(view, onto)
+            return self.committed(view, prepared.query.name, self.staged(prepared, self.given(view, values)), onto)
+
+        name = type_of(view.catalog, row.type).name
+        return self._once(onto, f"put_{name}", ("put", name, row.values, row.ends, row.patch), write)
+
+    # ── staging ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def prepared(self, view: View, source: QueryText, name: str | None) -> Prepared:
+        """A mutation of a text, checked."""
+        found = self._reader.prepare(view, source, name)
+        if not isinstance(found.query, lg.MutationQuery):
+            raise UsageError(f"`{found.query.name}` only reads", hint=Hint("To read, use ", Action("query"), "."))
+        return found
+
+    def run(self, view: View, prepared: Prepared, params: Mapping[str, object] | None) -> Run:
+        """A mutation about to run, with its parameters bound."""
+        return self._reader.run(view, prepared, params)
+
+    def given(self, view: View, values: dict[str, Value]) -> Run:
+        """The same with values that are checked already."""
+        return Run(view, values, self._store.clock)
+
+    def staged(self, prepared: Prepared, run: Run) -> Outcome:
+        """What the statements come to, next to the view of the run."""
+        assert isinstance(prepared.query, lg.MutationQuery)
+        external = External.of(self._external(), self._store.place.options, copies=True)
+        return stage(prepared.query, run, self._store.ids, external)
+
+    def committed(self, view: View, name: str, outcome: Outcome, onto: Onto) -> Receipt:
+        """Publish what was staged next to a view."""
+        expected = None if onto.if_commit is None else view.snapshot.commit
+        intent = Intent(
+            "mutate",
+            onto.actor,
+            onto.message,
+            expected,
+            idempotency_key=onto.idempotency_key,
+            asked=onto.asked,
+            **outcome.relied_on,
+        )
+        changes, vectors = outcome.changes, self._vectors(view, outcome, onto)
+        if vectors is not None:
+            changes = vectors.changes
+        only_inserts = onto.idempotency_key is None and not any(outcome.relied_on.values())
+        same = only_inserts and inserts_nothing_new(changes, view)
+        made = None if same else commit(self._workspace, view, onto.branch, changes, intent)
+        if vectors is not None:
+            vectors.committed(self._store.place)
+        self._after_write(onto.branch, view.catalog)
+        recorded = None if made is None else made.actor
+        embedded = None if vectors is None else vectors.made
+        return Receipt(onto.branch, name, outcome.nodes, outcome.edges, recorded, made, embedded)
+
+    def _vectors(self, view: View, outcome: Outcome, onto: Onto) -> Filled | None:
+        """The change with the vectors of its texts, if it is to have them."""
+        if onto.embedding is None:
+            return None
+        from omnigraph.engine.write.vectors import with_vectors
+
+        return with_vectors(self._workspace, view, outcome.changes, onto.embedding, onto.actor)
+
+    def answer(self, view: View, read: Read, target: Target) -> Result:
+        """The answer to a read of a state that is not committed."""
+        return self._reader.answer(view, read, target)
+
+    def new_name(self) -> str:
+        """A name that nothing else has."""
+        return self._store.ids.next()
+
+
+def put_query(view: View, row: Row) -> tuple[Prepared, dict[str, Value]]:
+    """The mutation that puts a row, and the values of its parameters."""
+    type_ = type_of(view.catalog, row.type)
+    _require_kind(type_, row)
+    values = {name: _value(type_, name, value) for name, value in row.values.items()}
+    types = {name: type_.properties[name].type for name in values}
+    assigned = tuple(lg.Assign(name, kind, lg.Parameter(name, kind)) for name, kind in types.items())
+    name = f"put_{type_.name}"
+    if row.ends is None:
+        statement: lg.Statement = (lg.PatchNode if row.patch else lg.InsertNode)(type_.name, assigned)
+    else:
+        ends = zip(("from", "to"), (type_.source, type_.target), row.ends, strict=True)
+        ids = {end: named(keys_of(view), view.catalog.nodes[node], key) for end, node, key in ends}
+        statement = lg.InsertEdge(type_.name, _constant(ids["from"]), _constant(ids["to"]), assigned)
+    return Prepared(lg.MutationQuery(name, (), (statement,)), view.catalog), values
+
+
+def only_inserts(prepared: Prepared) -> bool:
+    """Whether a mutation comes to the same whatever is there: it looks for nothing."""
+    assert isinstance(prepared.query, lg.MutationQuery)
+    return all(isinstance(s, lg.InsertNode | lg.InsertEdge) and not s.pattern for s in prepared.query.statements)
+
+
+def _constant(value: str) -> lg.Constant:
+    return lg.Constant(value, _ID)
+
+
+def _require_kind(type_: EntityType, row: Row) -> None:
+    if type_.is_edge and row.ends is None:
+        raise UsageError(f"{type_.name} is an edge type", hint="`put_edge` takes its ends, too.")
+    if type_.is_node and row.ends is not None:
+        raise UsageError(f"{type_.name} is a node type", hint="`put` takes a node.")
+    if row.patch and not type_.key:
+        raise UsageError(f"{type_.name} has no key: which of its nodes is to change cannot be told", hint="Use an update.")
+
+
+def _value(type_: EntityType, name: str, value: object) -> Value:
+    prop = type_.properties.get(name)
+    if prop is None:
+        known = list(type_.properties)
+        hint = did_you_mean(name, known) or (f"It has {', '.join(known)}." if known else "It has none.")
+        raise UsageError(f"{type_.name} has no property `{name}`", hint=hint)
+    return convert(name, prop.type, value, f"{type_.name}: property")

@@ -1,0 +1,1 @@
+"""What tools answer: results and errors as text and as data, within their bounds."""

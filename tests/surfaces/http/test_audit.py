@@ -1,0 +1,64 @@
+"""The audit of a server: kept in files by all its workers, read over HTTP and by the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.surfaces.calling import Call
+from tests.surfaces.http.conftest import TOKENS, people, serving
+
+ADD = "query add($n: String) { insert Person { name: $n } }"
+SERVER_POLICY = """version: 1
+groups: { auditors: [ada] }
+rules:
+  - id: look
+    allow: { actors: { group: auditors }, actions: [audit_read] }
+"""
+POLICY = """version: 1
+groups: { all: [ada, bob], writers: [ada] }
+rules:
+  - id: read
+    allow: { actors: { group: all }, actions: [read] }
+  - id: write
+    allow: { actors: { group: writers }, actions: [change] }
+"""
+
+
+def test_decisions_and_writes_of_all_workers(tmp_path: Path, og: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "server.yaml").write_text(SERVER_POLICY)
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    folder = tmp_path / "audit"
+    more = ("--audit-log", str(folder), "--workers", "2", "--policy", str(tmp_path / "policy.yaml"), "--server-policy", str(tmp_path / "server.yaml"))  # fmt: skip
+    with serving(people(tmp_path), more=more) as running, running.client("ada") as ada, running.client("bob") as bob:
+        for n in range(10):
+            assert ada.post("/mutate", json={"query": ADD, "params": {"n": f"Secret {n}"}}).status_code == 200
+        assert bob.post("/mutate", json={"query": ADD, "params": {"n": "x"}}).status_code == 403
+        url = f"{running.url}/admin/audit"
+        assert bob.get(url).status_code == 403
+        assert httpx.get(url).status_code == 401
+        written = ada.get(url, params={"outcome": "done", "limit": 100}).json()["records"]
+        assert [(r["actor"], r["action"], r["graph"]) for r in written] == [("ada", "change", "people")] * 10
+        denied = ada.get(url, params={"outcome": "denied", "since": "1h"}).json()["records"]
+        assert [(r["actor"], r["action"]) for r in denied] == [("bob", "change"), ("bob", "audit_read")]
+        assert len(ada.get(url, params={"limit": 3}).json()["records"]) == 3
+        for wrong in ({"limit": "0"}, {"limit": "10001"}, {"since": "soon"}, {"atcor": "x"}):
+            assert ada.get(url, params=wrong).status_code == 400
+        monkeypatch.setenv("OMNIGRAPH_BEARER_TOKEN", TOKENS["ada"])
+        asked = og("audit", "--server", running.url, "--outcome", "done", "--json")
+        assert asked.json["records"] == written
+    assert og("audit", str(folder), "--outcome", "done", "--json").json["records"] == written
+    shown = og("audit", str(folder), "--actor", "bob", "--action", "change").lines
+    assert len(shown) == 1
+    assert "  bob  denied  mutate  people  action=change  branch=main" in shown[0]
+    text = "".join(path.read_text() for path in folder.glob("*.jsonl"))
+    assert "Secret" not in text
+    assert not any(token in text for token in TOKENS.values())
+    assert all(json.loads(line) for line in text.splitlines())
+
+
+def test_a_server_without_files_says_so(server: object, ada: httpx.Client) -> None:
+    found = ada.get(str(ada.base_url).partition("/graphs/")[0] + "/admin/audit")
+    assert (found.status_code, "--audit-log" in found.json()["hint"]) == (400, True)
