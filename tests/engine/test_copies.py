@@ -59,7 +59,7 @@ def test_every_value_that_a_public_call_gives(world: World, way: str) -> None:
         call, good = world.call(function)
         try:
             given = call(**good)
-        except og.NotFound:  # to delete what is not there
+        except (og.NotFound, og.ScopeError):  # to delete what is not there, to invoke what only servers store
             continue
         if isinstance(given, og.Transaction):
             with pytest.raises(TypeError, match="belongs to whoever began it"):

@@ -96,7 +96,7 @@ def test_edges_that_are_read_for_the_first_time_are_not_waited_for(
     for name in ("adjacency", "edge_lists", "ends"):
         read = getattr(Edges, name)
         monkeypatch.setattr(Edges, name, lambda *given, read=read: (release.wait(10), read(*given))[1])
-    monkeypatch.setattr(budget, "_LONG_ROWS", 1_000)
+    monkeypatch.setattr(budget, "LONG_ROWS", 1_000)
     graph = omnigraph.open(folder)
     started = time.perf_counter()
     with pytest.raises(ResourceLimit, match="it was in reading the edges of E"):
@@ -122,7 +122,7 @@ def test_nodes_and_properties_that_are_read_for_the_first_time_are_not_waited_fo
     owner: Any = {"column": Stored, "values": Stored}.get(method, Nodes)
     read = getattr(owner, method)
     monkeypatch.setattr(owner, method, lambda *given: (release.wait(10), read(*given))[1])
-    monkeypatch.setattr(budget, "_LONG_ROWS", 1_000)
+    monkeypatch.setattr(budget, "LONG_ROWS", 1_000)
     graph = omnigraph.open(folder)
     started = time.perf_counter()
     with pytest.raises(ResourceLimit, match=r"it was in reading the (nodes|edges) of "):

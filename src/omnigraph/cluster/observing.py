@@ -7,6 +7,7 @@ is recorded with the schema it has, a copy that is gone or was changed is applie
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +22,8 @@ from omnigraph.cluster.session import Control, Session, open_store
 from omnigraph.cluster.settling import finish
 from omnigraph.cluster.store import ClusterStore, State
 from omnigraph.errors import Forbidden, GraphError
+
+_log = logging.getLogger(__name__)
 
 
 def status(control: Control) -> Observed:
@@ -159,7 +162,8 @@ def _has(session: Session, graph_id: str, seen: Seen, digest: str, content: byte
 def _copy(session: Session, address: str, digest: str) -> bytes | None:
     try:
         return session.store.read_payload(address, digest)
-    except GraphError:
+    except GraphError as error:
+        _log.warning("the copy of %s cannot be read, so schemas are compared by their digests: %s", address, error.message)
         return None
 
 

@@ -353,7 +353,7 @@ from omnigraph.engine.load.run import chunked as chunked
 from omnigraph.engine.load.run.quarantine_files import Aside
 
 folder, step = sys.argv[1:]
-with patch.object(chunked if step == "publish" else Aside, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL)):
+with patch.object(chunked if step == "publish" else Aside, step, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)):
     og.open(f"{folder}/graph-0").load({"Counted": [{"number": 1}, {"number": "x"}]}, quarantine=f"{folder}/bad")
 """
 

@@ -59,7 +59,7 @@ def _has_memory(session: Session, caller: Caller, graph: GraphRef) -> bool:
     """Whether a graph has the schema of memories, as far as the caller may see."""
     try:
         shown = session.door.run(caller, ShowSchema(graph, session.branch))
-    except GraphError:
+    except GraphError:  # whoever may not see the schema, or cannot because it is damaged, is told so by the tools they call
         return False
     return is_memory(shown.catalog)
 
