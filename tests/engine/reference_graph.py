@@ -34,9 +34,16 @@ class World:
         self.nodes = {name: {row["id"]: Thing(name, row["id"], row) for row in data.get(name, ())} for name in catalog.nodes}
         self.edges = {name: [Thing(name, row["id"], row) for row in data.get(name, ())] for name in catalog.edges}
         self._reached: dict[tuple[object, ...], list[str]] = {}
+        self._near: dict[tuple[str, str, lg.HopDirection], list[tuple[str, Thing]]] = {}
 
-    def neighbours(self, edge: str, node: str, direction: lg.HopDirection) -> Iterator[tuple[str, Thing]]:
+    def neighbours(self, edge: str, node: str, direction: lg.HopDirection) -> list[tuple[str, Thing]]:
         """Ids one step away and the edge that leads there; a self-loop leads there once."""
+        key = (edge, node, direction)
+        if key not in self._near:
+            self._near[key] = list(self._looked_up(*key))
+        return self._near[key]
+
+    def _looked_up(self, edge: str, node: str, direction: lg.HopDirection) -> Iterator[tuple[str, Thing]]:
         for thing in self.edges[edge]:
             source, target = thing.values["src"], thing.values["dst"]
             if direction is not lg.HopDirection.IN and source == node:

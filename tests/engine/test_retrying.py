@@ -126,6 +126,38 @@ def _precondition(folder: Path) -> Case:
     return Case(lambda: graph.mutate(ADD, {"k": "c"}, if_commit=before))
 
 
+def _review(graph: og.Graph) -> og.Review:
+    graph.branches.create("b")
+    graph.mutate(ADD, {"k": "b"}, branch="b")
+    return graph.reviews.create("b", title="t")
+
+
+def _over(folder: Path) -> Case:
+    graph = _graph(folder)
+    review = graph.reviews.close(_review(graph))
+    return Case(lambda: graph.reviews.approve(review.id))
+
+
+def _stale(folder: Path) -> Case:
+    """The source of a review moves after somebody looked at it."""
+    graph = _graph(folder)
+    review = _review(graph)
+    graph.mutate(ADD, {"k": "c"}, branch="b")
+    return Case(lambda: graph.reviews.approve(review))
+
+
+def _unapproved(folder: Path) -> Case:
+    graph = _graph(folder)
+    review = graph.reviews.request_changes(_review(graph), "not yet")
+    return Case(lambda: graph.reviews.merge(review))
+
+
+def _reused(folder: Path) -> Case:
+    graph = _graph(folder)
+    graph.mutate(ADD, {"k": "b"}, idempotency_key="one")
+    return Case(lambda: graph.mutate(ADD, {"k": "c"}, idempotency_key="one"))
+
+
 def of(call: Callable[[og.Graph], object]) -> Callable[[Path], Case]:
     def case(folder: Path) -> Case:
         graph = _graph(folder)
@@ -158,6 +190,10 @@ PROVOKED: dict[str, tuple[type[og.GraphError], Callable[[Path], Case]]] = {
     "parentless": (og.ParentlessCommit, of(lambda g: g.commit_changes(g.commits()[-1]))),
     "reclaimed": (og.HistoryReclaimed, of(lambda g: g.query(ALL, at="01ARZ3NDEKTSV4RRFFQ69G5FAV"))),
     "damaged": (og.DamagedRecord, _damaged),
+    "key reused": (og.KeyReused, _reused),
+    "review over": (og.ReviewOver, _over),
+    "review stale": (og.ReviewStale, _stale),
+    "approval missing": (og.ApprovalMissing, _unapproved),
     "provider": (og.EmbeddingFailed, _provider(ValueError("no"))),
     "network": (og.EmbeddingFailed, _provider(ConnectionError("reset"))),
 }
@@ -169,6 +205,8 @@ ELSEWHERE = {
     errors.NotConfirmed: "tests/surfaces",
     errors.OutputFailed: "tests/surfaces/test_outputs.py",
     errors.Forbidden: "tests/service",
+    errors.PolicyError: "tests/policy: a rule about the text",
+    errors.BrokenQueries: "tests/service/test_stored.py",
     errors.TooBusy: "tests/service: what is under way ends",
     errors.MixedMutationError: "a rule about the text",
     errors.KeyValueError: "a rule about the value",

@@ -112,8 +112,8 @@ def test_a_wrong_row_count_is_found(store: GraphStore) -> None:
     plan = PublishPlan(OpClass.MAINTENANCE, "x", snapshot.commit, replacements=(Replacement(PEOPLE, state.pin, wrong),))
     store.publish(MAIN, plan)
     (problem,) = verify(store).problems
-    assert (problem.kind, problem.branch, problem.table) == (ProblemKind.WRONG_ROWS, MAIN, PEOPLE)
-    assert problem.message.endswith("holds 48 rows; the commit recorded 49")
+    assert (problem.kind, problem.branch, problem.table) == (ProblemKind.VERSION, MAIN, PEOPLE)
+    assert problem.message.endswith("it holds 48 rows; the commit recorded 49")
 
 
 def test_a_wrong_index_coverage_is_found(store: GraphStore) -> None:

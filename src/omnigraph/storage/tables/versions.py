@@ -13,6 +13,7 @@ from typing import Final
 from lance import LanceDataset
 from pyroaring import BitMap
 
+from omnigraph.model.phrases import counted
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import damaged
 from omnigraph.storage.lance_format.deletions import read_deletions
@@ -89,6 +90,9 @@ def meant(dataset: LanceDataset, state: TableState) -> LanceDataset:
 
     How many rows there are is known unless a state has neither rows nor fragments.
     """
-    if int(dataset.version) != state.pin or (state.fragments and dataset.count_rows() != state.rows):
-        raise damaged(f"version {state.pin} of {state.location}", "it is not what the commit refers to")
+    what = f"version {state.pin} of {state.location}"
+    if int(dataset.version) != state.pin:
+        raise damaged(what, f"it says it is version {dataset.version}")
+    if state.fragments and (rows := dataset.count_rows()) != state.rows:
+        raise damaged(what, f"it holds {counted(rows, 'row')}; the commit recorded {state.rows}")
     return dataset
