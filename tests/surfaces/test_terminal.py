@@ -14,7 +14,11 @@ import pytest
 from tests.surfaces.test_contract import CALLS
 
 import omnigraph as og
+from omnigraph.cluster.ledger import Ledger, Resource, Status, pretty
+from omnigraph.cluster.records import Lock
 from omnigraph.model.printable import printable
+from omnigraph.service.audit import AuditRecord
+from omnigraph.service.audit_log import FileSink
 from omnigraph.surfaces.cli import output
 from omnigraph.surfaces.cli.main import run
 
@@ -46,6 +50,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / f"{EVIL}.gq").write_text(f'query q() {{ match {{ $p: Person {{ name: "{EVIL}" }} $p: Nope }} return {{ $p.x }} }}')
     (folder / f"{EVIL}.pg").write_text(f"node Person {{ name: String @key }} // {EVIL}\n node {EVIL}")
     (folder / f"{EVIL}.jsonl").write_text(json.dumps({"type": "Person", "data": {"name": EVIL, "nope": EVIL}}) + "\n")
+    (folder / f"{EVIL}.yaml").write_text(json.dumps({"version": 1, "rules": [{"id": EVIL, EVIL: EVIL}]}))
+    for name, config in (("cluster", {"metadata": {"name": EVIL}, EVIL: EVIL}), ("kept", {}), ("locked", {})):
+        (folder / f"{EVIL} {name}" / "__cluster").mkdir(parents=True)
+        (folder / f"{EVIL} {name}" / "cluster.yaml").write_text(json.dumps({"version": 1, **config}))
+    ledger = Ledger(state_revision=1).with_resource("graph.old", Resource("")).with_status("graph.old", Status("drifted", (), EVIL))
+    (folder / f"{EVIL} kept" / "__cluster" / "state.json").write_bytes(ledger.encoded())
+    lock = Lock(1, EVIL, EVIL, "2026-05-01T12:00:00Z", 7)
+    (folder / f"{EVIL} locked" / "__cluster" / "lock.json").write_bytes(pretty(lock))
+    sink = FileSink(folder / f"{EVIL} audit")
+    sink.write(AuditRecord("write", "2026-05-01T12:00:00.000Z", EVIL, EVIL, "http", "mutate", EVIL, "done", "change", EVIL))
     return folder
 
 
@@ -55,6 +69,8 @@ def calls(folder: Path) -> list[list[str]]:
         "graph": str(folder / "g"), "new": str(folder / f"{EVIL} new"), "pg": str(folder / f"{EVIL}.pg"),
         "gq": str(folder / f"{EVIL}.gq"), "jsonl": str(folder / f"{EVIL}.jsonl"), "out": str(folder / f"{EVIL}.out"),
         "spec": str(folder / f"{EVIL}.spec"), "head": og.open(folder / "g").commits()[0].id,
+        "policy": str(folder / f"{EVIL}.yaml"), "cases": str(folder / f"{EVIL}.yaml"), "audit": str(folder / f"{EVIL} audit"),
+        "cluster": str(folder / f"{EVIL} cluster"), "kept": str(folder / f"{EVIL} kept"), "locked": str(folder / f"{EVIL} locked"),
     }  # fmt: skip
     found = [[part.format_map(filled) if re.fullmatch(r"\{\w+\}", part) else part for part in call] for call in CALLS.values()]
     at = ["--store", filled["graph"]]

@@ -173,7 +173,7 @@ def test_chunks_without_end_are_cut_off(server: Running) -> None:
     assert answer == b"" or b" 413 " in answer.split(b"\r\n")[0]
 
 
-OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs"}
+OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs", "/.well-known/oauth-protected-resource"}
 
 
 def test_every_route_asks_for_a_token_but_those_that_say_nothing(server: Running) -> None:
