@@ -54,6 +54,7 @@ from omnigraph.service.operations.embed import Embed
 from omnigraph.service.operations.entity_history import EntityHistory
 from omnigraph.service.operations.explain import Explain
 from omnigraph.service.operations.export import Export
+from omnigraph.service.operations.forget import Forget
 from omnigraph.service.operations.get_entity import GetEntity
 from omnigraph.service.operations.init import Init
 from omnigraph.service.operations.invoke_query import InvokeQuery
@@ -75,6 +76,9 @@ from omnigraph.service.operations.put_entity import PutEntity
 from omnigraph.service.operations.query import Query
 from omnigraph.service.operations.read_blob import ReadBlob
 from omnigraph.service.operations.read_nodes import ReadNodes
+from omnigraph.service.operations.recall import Recall
+from omnigraph.service.operations.relate import Relate
+from omnigraph.service.operations.remember import Remember
 from omnigraph.service.operations.reopen_review import ReopenReview
 from omnigraph.service.operations.repair import Repair
 from omnigraph.service.operations.request_changes import RequestChanges
@@ -116,6 +120,7 @@ TOKENS = {
     "dora": "may-do-nothing",
     "sven": "may-apply-schemas",
 }
+MEMORY = "agents reach their memory by MCP: tests/surfaces/mcp/test_policies.py"
 NOBODY, STRANGER = "", "token-of-nobody"
 NAMES = "query names() { match { $p: Person } return { $p.name } }"
 KNOWS = "query knows() { match { $p: Person  $p knows $q } return { $p.name, $q.name } }"
@@ -328,6 +333,10 @@ ROWS: list[Row] = [
         first=lambda graph, at: graph.reviews.close(at.review),
         reviewed=True,
     ),
+    Row(lambda at: Remember(PEOPLE, "Ada likes tea", at.branch), MEMORY, client=MEMORY),
+    Row(lambda at: Recall(PEOPLE, "tea?", at.branch), MEMORY, client=MEMORY),
+    Row(lambda at: Relate(PEOPLE, "Ada", "likes", "tea", at.branch), MEMORY, client=MEMORY),
+    Row(lambda at: Forget(PEOPLE, at.branch, about="Ada"), MEMORY, client=MEMORY),
     Row(lambda at: Repair(PEOPLE), "there is nothing that a served graph could need", client="the same"),
     Row(lambda at: Init(PEOPLE, ""), "a server makes no graphs", client="the same"),
     Row(lambda at: DeleteGraph(PEOPLE), "a server deletes no graphs; a cluster does", client="the same"),

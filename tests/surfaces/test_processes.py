@@ -180,9 +180,12 @@ class Terminal:
         self.seen = ""
         os.write(self._descriptor, text.encode())
 
-    def end(self) -> int:
-        """Read until the command is done."""
+    def end(self, key: str = "") -> int:
+        """Read until the command is done. A key is pressed until then: between two prompts a terminal may swallow it."""
+        end = time.monotonic() + 60
         while self._process.poll() is None:
+            assert time.monotonic() < end, self.seen
+            os.write(self._descriptor, key.encode())
             self._read()
         self._read()
         return self._process.returncode

@@ -187,8 +187,7 @@ def test_at_a_terminal(graph: Path, home: dict[str, str]) -> None:
         person.type("\x1b[A\x1b[A\r")  # two up: what was typed before
         person.until("problem in")
         person.until("work>")
-        person.type("\x04")
-        assert person.end() == 0
+        assert person.end("\x04") == 0
     assert og.open(graph).get("Person", "Zoe") is not None
     kept = Path(home["OMNIGRAPH_HOME"]) / "shell_history"
     assert "insert Person" in kept.read_text()

@@ -31,6 +31,7 @@ _IRREGULAR: Final = {
     "memory": "memories",
     "property": "properties",
     "query": "queries",
+    "retry": "retries",
 }
 
 
