@@ -124,8 +124,8 @@ def test_conditions_are_made_of_values_only() -> None:
 
 
 def test_lance_is_asked_through_conditions_only() -> None:
-    """No other module writes a condition: what works for one type would fail for the next."""
+    """No other module writes a condition: what works for one type would fail for the next. `tarfile` has a filter as well."""
     folder = Path(__file__).parents[2] / "src" / "omnigraph"
-    written = re.compile(r"pc\.field\(|pc\.Expression|\bds\.field\(|filter=f?\"|filter=f?'|\.delete\(f?[\"']")
+    written = re.compile(r"pc\.field\(|pc\.Expression|\bds\.field\(|filter=f?\"(?!data\")|filter=f?'|\.delete\(f?[\"']")
     found = [str(p.relative_to(folder)) for p in folder.rglob("*.py") if p.name != "filters.py" and written.search(p.read_text())]
     assert found == []

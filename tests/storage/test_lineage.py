@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.storage.commits.lineage import ParentsOf, ancestors, first_parents, is_ancestor, merge_base, merge_bases
+from omnigraph.storage.commits.lineage import (
+    ParentsOf,
+    ancestors,
+    first_parents,
+    is_ancestor,
+    merge_base,
+    merge_bases,
+    nearest_ancestor,
+)
 
 Dag = Mapping[str, tuple[str, ...]]
 """Parents by commit. A name that sorts after another is younger, as ULIDs do."""
@@ -50,8 +58,8 @@ def looking_up(dag: Dag) -> ParentsOf:
             "b c<b x<c m<b n<b p<x q<p r<q s<x t<s u<t v<r,m w<u,n",
             "v",
             "w",
-            "b",
-            id="the nearest by distance, although a farther one descends from it",
+            "x",
+            id="one that descends from a nearer one",
         ),
     ],
 )
@@ -118,14 +126,20 @@ def test_ancestors_are_what_can_be_reached(given_: tuple[Dag, str, str]) -> None
 
 
 @given(dags_with_two_commits())
-def test_a_merge_base_is_the_nearest_common_ancestor_and_of_those_the_youngest(given_: tuple[Dag, str, str]) -> None:
+def test_the_nearest_common_ancestor_and_of_those_the_youngest(given_: tuple[Dag, str, str]) -> None:
     dag, first, second = given_
     near, far = distances(dag, first), distances(dag, second)
     expected = None
     for name in sorted(near.keys() & far.keys()):
         if expected is None or near[name] + far[name] <= near[expected] + far[expected]:
             expected = name
-    assert merge_base(first, second, looking_up(dag)) == expected
+    assert nearest_ancestor(first, second, looking_up(dag)) == expected
+
+
+def test_a_shorter_way_to_an_older_ancestor_does_not_count() -> None:
+    dag = {"a": (), "b": ("a",), "c": ("b",), "d": ("c",), "e": ("d",), "x": ("a",), "z": ("e", "x")}
+    assert nearest_ancestor("b", "z", dag.__getitem__) == "a"
+    assert merge_base("b", "z", dag.__getitem__) == "b"
 
 
 @given(dags_with_two_commits())

@@ -49,7 +49,7 @@ from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_MERGE_ATTEMPTS
 from omnigraph.model.phrases import LONGEST_LINE, by_actor, counted, one_line, short_id
 from omnigraph.model.printable import printable
-from omnigraph.storage.commits.lineage import Commit, OpClass, merge_base, merge_bases
+from omnigraph.storage.commits.lineage import Commit, OpClass, merge_base, merge_bases, nearest_ancestor
 from omnigraph.storage.commits.manifest import ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
 from omnigraph.storage.graph_store import GraphStore
@@ -249,7 +249,7 @@ class Merger:
         found = [base for base in sorted(every, key=lambda base: base != nearest) if self._opens(base, ours, theirs)]
         unusable = set(every)
         while not found:
-            base = merge_base(first, second, parents, unusable=unusable)
+            base = nearest_ancestor(first, second, parents, unusable=unusable)
             if base is None:
                 raise HistoryReclaimed(f"no common ancestor of {first} and {second} can be opened")
             unusable.add(base)

@@ -221,7 +221,24 @@ def ancestors(commit: str, parents_of: ParentsOf) -> dict[str, int]:
     return distances
 
 
-def merge_base(first: str, second: str, parents_of: ParentsOf, *, unusable: Container[str] = ()) -> str | None:
+def merge_base(first: str, second: str, parents_of: ParentsOf) -> str | None:
+    """Where two commits parted, or None if they share no ancestor: of the merge bases the one nearest to both.
+
+    The nearest common ancestor alone would not do: `b` comes before `m`, and yet `a` is nearer to both by way of the merge.
+
+        a ── b ── c ── d ── e ── m        from b to a and from m by x to a: 3 steps; from m along the line to b: 4
+         ╲                      ╱
+          x ───────────────────
+    """
+    found = merge_bases(first, second, parents_of)
+    if len(found) <= 1:
+        return found[0] if found else None
+    return nearest_ancestor(first, second, parents_of, among=found)
+
+
+def nearest_ancestor(
+    first: str, second: str, parents_of: ParentsOf, *, among: Container[str] | None = None, unusable: Container[str] = ()
+) -> str | None:
     """The common ancestor nearest to both commits, or None if they share none.
 
     Both ways back are walked side by side and no further than an ancestor could still be nearer: what it costs follows how far
@@ -235,7 +252,7 @@ def merge_base(first: str, second: str, parents_of: ParentsOf, *, unusable: Cont
     steps = 0
     while True:
         for name in fresh:
-            if name in near_first and name in near_second and name not in unusable:
+            if name in near_first and name in near_second and name not in unusable and (among is None or name in among):
                 # ULIDs sort by creation time, so of two equally near ancestors the greater is the younger.
                 rank = (near_first[name] + near_second[name], _descending(name))
                 if best is None or rank < best:

@@ -38,7 +38,7 @@ from itertools import accumulate, islice
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.leases import leases
-from omnigraph.storage.commits.lineage import Commit, merge_base
+from omnigraph.storage.commits.lineage import Commit, merge_bases
 from omnigraph.storage.commits.manifest import Manifest
 from omnigraph.storage.commits.reclaimed_commits import Position, Reclaimed
 from omnigraph.storage.commits.refs import Ref, Tag
@@ -275,8 +275,9 @@ def _merge_bases(lineage: Lineage, gone: Reclaimed) -> set[Position]:
         origin = live.get(ref.origin.incarnation) if ref.origin is not None else None
         for other in {main, origin or main}:
             tips = [logical(_tip(lineage, r)) for r in (ref, other)]
-            base = merge_base(tips[0], tips[1], lambda c: tuple(map(logical, commits[c].parents)) if c in commits else ())
-            found |= lineage.newest(place_of[base], gone) if base in place_of else set()
+            bases = merge_bases(tips[0], tips[1], lambda c: tuple(map(logical, commits[c].parents)) if c in commits else ())
+            for base in bases:
+                found |= lineage.newest(place_of[base], gone) if base in place_of else set()
     return found
 
 
