@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
@@ -33,6 +34,8 @@ class Running:
 
     process: subprocess.Popen[str]
     url: str
+    log: list[str]
+    """Its log, line by line."""
 
     def client(self, actor: str | None = "ada", graph: str = "people") -> httpx.Client:
         """Somebody who asks it about a graph."""
@@ -60,7 +63,7 @@ def serving(
             process.kill()
             raise AssertionError(process.communicate()[1])
         try:
-            yield Running(process, "http://" + line.strip().partition("=")[2])
+            yield Running(process, "http://" + line.strip().partition("=")[2], _drained(process))
         finally:
             process.send_signal(signal.SIGTERM)
             try:
@@ -68,6 +71,16 @@ def serving(
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
+
+
+def _drained(process: subprocess.Popen[str]) -> list[str]:
+    """The log while it is written: a pipe that nobody reads would stop the server."""
+    log: list[str] = []
+    stream = process.stderr
+    assert stream is not None
+    process.stderr = None  # `communicate` reads it no more
+    Thread(target=lambda: log.extend(iter(stream.readline, "")), daemon=True).start()
+    return log
 
 
 def people(folder: Path) -> Path:
