@@ -234,7 +234,7 @@ class ManifestVersions:
 
     def require_sound(self, files: Sequence[str] | Iterator[str]) -> None:
         """Refuse data files that Lance may not read."""
-        self._sound.require(f"{self.location}/{DATA}/{name}" for name in files)
+        self._sound.require((f"{self.location}/{DATA}/{name}" for name in files), values=True)
 
     def _opened(self, dataset: LanceDataset) -> Opened:
         self._handle = dataset

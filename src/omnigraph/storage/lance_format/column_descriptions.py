@@ -6,9 +6,11 @@ the names of encodings, one for each page of each column:
 
     … data …  │ column 0: pages, each with "/lance.encodings21.PageLayout" │ column 1: … │ where each column is described │ footer
 
-So those are read here first, and a file in which one of them holds a zero is refused with an error that can be caught. Everything
-else is left to Lance. A few dozen bytes per page are read, once per file and session, beside the milliseconds that a first scan
-takes. On an object store nothing is looked at: it would be two more requests per file, and object stores keep checksums.
+So those are read here first, and a file in which one of them holds a zero is refused with an error that can be caught. Before
+values are read one after the other, it is also looked at where they are (`page_indexes`): a scan that follows wrong numbers may
+not end. Everything else is left to Lance. A few dozen bytes per page are read, once per file and session, beside the milliseconds
+that a first scan takes. On an object store nothing is looked at: it would be two more requests per file, and object stores keep
+checksums.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Final
 from omnigraph.errors import StorageError
 from omnigraph.hints import Action, Hint
 from omnigraph.storage.files.place import Place
+from omnigraph.storage.lance_format.page_indexes import page_is_sound
 from omnigraph.storage.lance_format.protobuf import fields
 
 _FOOTER: Final = struct.Struct("<QQQIIHH4s")
@@ -38,28 +41,29 @@ class Sound:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._known = set[str]()
+        self._known: dict[str, bool] = {}
+        """Files that were looked at, and whether their values were, too."""
 
-    def require(self, paths: Iterable[str]) -> None:
-        """Refuse files that would take the process with them."""
+    def require(self, paths: Iterable[str], *, values: bool = False) -> None:
+        """Refuse files that would take the process with them; `values`: if all their values are read."""
         if not self._place.is_local:
             return
         for path in paths:
-            if path in self._known:
+            if self._known.get(path, False) or (not values and path in self._known):
                 continue
-            if not _is_sound(self._place.child(path)):
+            if not _is_sound(self._place.child(path), values):
                 raise StorageError(
-                    f"cannot read {path}: a file is damaged: what it says of its columns is not what was written",
+                    f"cannot read {path}: a file is damaged: what it says of its values is not what was written",
                     hint=Hint(Action("verify"), " lists what is damaged. Restore it from a copy."),
                     retryable=False,
                 )
             if len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
-            self._known.add(path)
+            self._known[path] = values
 
 
-def _is_sound(file: str) -> bool:
-    """Whether the names of encodings in a file hold no zero. What cannot be read is for Lance to tell."""
+def _is_sound(file: str, values: bool) -> bool:
+    """Whether names of encodings hold no zero, and values are where the file says. What cannot be read is for Lance to tell."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     except OSError:  # Lance says better what is missing
@@ -72,7 +76,11 @@ def _is_sound(file: str) -> bool:
         found = _pread(descriptor, places + columns * _PLACE.size - begin, begin)
         for at, length in _PLACE.iter_unpack(found[places - begin :]):
             inside = begin <= at and at + length <= places
-            if b"\0" in _names(found[at - begin : at - begin + length] if inside else _pread(descriptor, length, at)):
+            column = found[at - begin : at - begin + length] if inside else _pread(descriptor, length, at)
+            if b"\0" in _names(column):
+                return False
+            pages = (page for number, _, page in fields(column) if number == _PAGES and isinstance(page, bytes)) if values else ()
+            if not all(page_is_sound(descriptor, page) for page in pages):
                 return False
         return True
     except (OSError, ValueError, struct.error, IndexError, KeyError, OverflowError, MemoryError):

@@ -28,6 +28,14 @@ def fields(message: bytes) -> Iterator[tuple[int, bytes, int | bytes]]:
         yield key >> 3, message[begin:at], value
 
 
+def varints(packed: bytes) -> Iterator[int]:
+    """The numbers of a field that holds several."""
+    at = 0
+    while at < len(packed):
+        value, at = _read_varint(packed, at)
+        yield value
+
+
 def number(field: int, value: int) -> bytes:
     """A field that is a number."""
     return varint(field << 3) + varint(value)

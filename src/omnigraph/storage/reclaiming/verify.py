@@ -374,6 +374,11 @@ def _file_problems(table: Table, name: str, inspected: Inspected, files: set[str
             lost.add(path)
             message = f"the file has {stored[path]} bytes" + ("" if size is None else f" instead of {size}")
             yield Problem(ProblemKind.WRONG_SIZE, name, table.table, path, message)
+        else:
+            try:
+                table.sound.require([path], values=True)
+            except GraphError as error:
+                yield Problem(ProblemKind.WRONG_CONTENT, name, table.table, path, error.message)
     for fragment in fragments(table):
         if fragment.deletions is not None and (path := f"{table.location}/{fragment.deletions}") in fresh - lost:
             try:

@@ -80,7 +80,7 @@ _HANDLES = 256
 
 _SCANNED_ROWS = 1 << 20
 
-_DATA, _INDEXES = "data", "indexes"
+_DATA, _VALUES, _INDEXES = "data", "values", "indexes"
 _BY_INDEX: Final = ("filter", "nearest", "full_text_query")
 """What is asked of a scan that may go through an index."""
 
@@ -242,7 +242,7 @@ class Table:
         """Files that Lance may scan."""
         self._is_needed = is_needed
         self._sound_parts = frozenset[str]()
-        """Whether all data files are known to be, and all files of indexes."""
+        """Whether all data files are known to be, all their values, and all files of indexes."""
         self.fence = place.fence
         """The newest fence that was known when it was opened: what is made of it is no older."""
         self.about: dict[str, Any] = {}
@@ -273,10 +273,12 @@ class Table:
     ) -> LanceScanner:
         """A scan by Lance. None is made without this: a damaged file could end the process (`column_descriptions`)."""
         if self.place.is_local:
-            if _DATA not in self._sound_parts:
-                self.sound.require(self._files_of(self.dataset.get_fragments() if fragments is None else fragments))
-                self._sound_parts |= {_DATA} if fragments is None else set()
-            if _INDEXES not in self._sound_parts and any(asked.get(way) is not None for way in _BY_INDEX):
+            some = any(asked.get(way) is not None for way in _BY_INDEX)
+            if (_DATA if some else _VALUES) not in self._sound_parts:
+                chosen = self.dataset.get_fragments() if fragments is None else fragments
+                self.sound.require(self._files_of(chosen), values=not some)
+                self._sound_parts |= set() if fragments is not None else {_DATA} if some else {_DATA, _VALUES}
+            if some and _INDEXES not in self._sound_parts:
                 self.sound.require(self._index_files())
                 self._sound_parts |= {_INDEXES}
         return self.dataset.scanner(None if columns is None else list(columns), fragments=fragments, **asked)
