@@ -112,6 +112,19 @@ def test_plan_of_a_migration(cluster: Cluster) -> None:
     }
 
 
+def test_what_only_follows_from_another_change_is_counted_by_none(cluster: Cluster) -> None:
+    cluster.applied().write("people.pg", MORE)
+    data: Any = cluster.apply().to_json()
+    assert [(c["resource"], c["disposition"]) for c in data["changes"]] == [
+        ("graph.people", "derived"),
+        ("schema.people", "applied"),
+    ]
+    assert (data["applied_count"], data["deferred_count"]) == (1, 0)
+    cluster.write("people.pg", PERSON.replace("I32?", "String?"))
+    data = cluster.apply().to_json()
+    assert (data["applied_count"], data["deferred_count"]) == (0, 2), "what is blocked is counted, and so is what waits for it"
+
+
 def test_plan_of_other_bindings(cluster: Cluster) -> None:
     cluster.config(f"{TWO}policies: {{ team: {{ file: team.yaml, applies_to: [people] }} }}\n").applied()
     cluster.config(f"{TWO}policies: {{ team: {{ file: team.yaml, applies_to: [people, graph.things] }} }}\n")
@@ -233,10 +246,10 @@ def test_status_refresh_and_import(cluster: Cluster) -> None:
     assert members(data) == ["ok", "operation", "config_dir", *said]
     assert data["operation"] == "refresh"
     assert members(data["observations"]["graph.people"]) == [
-        "desired_schema_digest",
         "exists",
         "graph_manifest_version",
         "live_schema_digest",
+        "desired_schema_digest",
         "schema_match",
     ]
 

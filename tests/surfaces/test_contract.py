@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from msgspec.structs import replace
 from tests.surfaces.calling import ADD, NAMES, SCHEMA, Call, leaves
 
 import omnigraph as og_api
@@ -127,7 +128,7 @@ def filled(people: Path, tmp_path: Path, og: Call, monkeypatch: pytest.MonkeyPat
         found[name] = str(tmp_path / name)
         (tmp_path / name / "__cluster").mkdir(parents=True)
         (tmp_path / name / "cluster.yaml").write_text("version: 1\n")
-    old = Ledger(state_revision=1).with_resource("graph.old", Resource(""))
+    old = replace(Ledger.empty(), state_revision=1).with_resource("graph.old", Resource(""))
     (tmp_path / "kept" / "__cluster" / "state.json").write_bytes(old.encoded())
     (tmp_path / "locked" / "__cluster" / "lock.json").write_bytes(pretty(Lock(1, "01LOCK", "apply", "2026-05-01T12:00:00Z", 7)))
     with og_api.open(people) as g:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.surfaces.test_contract import CALLS
 
 import omnigraph as og
@@ -54,9 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, config in (("cluster", {"metadata": {"name": EVIL}, EVIL: EVIL}), ("kept", {}), ("locked", {})):
         (folder / f"{EVIL} {name}" / "__cluster").mkdir(parents=True)
         (folder / f"{EVIL} {name}" / "cluster.yaml").write_text(json.dumps({"version": 1, **config}))
-    ledger = (
-        Ledger(state_revision=1).with_resource("graph.old", Resource("")).with_status("graph.old", Status("drifted", (), EVIL))
-    )
+    ledger = replace(Ledger.empty(), state_revision=1).with_resource("graph.old", Resource(""))
+    ledger = ledger.with_status("graph.old", Status("drifted", (), EVIL))
     (folder / f"{EVIL} kept" / "__cluster" / "state.json").write_bytes(ledger.encoded())
     lock = Lock(1, EVIL, EVIL, "2026-05-01T12:00:00Z", 7)
     (folder / f"{EVIL} locked" / "__cluster" / "lock.json").write_bytes(pretty(lock))

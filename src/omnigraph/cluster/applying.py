@@ -23,7 +23,7 @@ import msgspec
 from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
 from omnigraph.cluster.differences import Change, Changes, Gate, demote
-from omnigraph.cluster.ledger import APPLIED, Ledger, Resource, Status
+from omnigraph.cluster.ledger import APPLIED, Ledger, Observation, Resource, Status
 from omnigraph.cluster.observing import look_at_graphs
 from omnigraph.cluster.outputs import Applied
 from omnigraph.cluster.planning import changes_of
@@ -289,13 +289,7 @@ class _Work:
         """Write down what there is of a graph that was just changed."""
         seen = self.session.live.look(graph_id)
         wanted = self.session.desired.resources[addresses.schema(graph_id)].resource.digest
-        observed = {
-            "exists": seen.exists,
-            "graph_manifest_version": seen.version,
-            "live_schema_digest": seen.digest,
-            "desired_schema_digest": wanted,
-            "schema_match": True,
-        }
+        observed = Observation(seen.exists, seen.version, seen.digest, wanted, True)
         self.ledger = self.ledger.with_observation(addresses.graph(graph_id), observed)
 
     def _fail(self, change: Change, reason: str, message: str, code: str | None = None) -> None:

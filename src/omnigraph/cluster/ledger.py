@@ -2,20 +2,25 @@
 
 It is a value: every change gives another one, and `store` publishes it by replacing the file under the condition that nobody else
 has. `applied_revision.config_digest` is set by an apply that reached everything `cluster.yaml` asks for, and by nothing else.
+
+It is read strictly (`read_ledger`): every member is there and of its kind, digests are digests, addresses are addresses. Paths are
+made of both, so nothing that somebody wrote into the file leads anywhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from omnigraph.cluster import addresses, digests
+from omnigraph.cluster.records import Digest, Kind, decoded
 
 StatusName = Literal["pending", "planned", "applying", "applied", "drifted", "blocked", "error"]
 
-VERSION = 1
+VERSION: Literal[1] = 1
 
 
 class BlobBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +56,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A resource as it was applied. What is not said of its kind is left out."""
 
-    digest: str
+    digest: Digest
     applies_to: tuple[str, ...] | None = None
     embedding_provider: str | None = None
     embedding_profile: Profile | None = None
@@ -61,8 +66,8 @@ class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 class Revision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was applied."""
 
-    config_digest: str | None = None
-    resources: dict[str, Resource] = {}
+    config_digest: Digest | None
+    resources: dict[str, Resource]
 
 
 class Status(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,16 +81,52 @@ class Status(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 APPLIED = Status("applied")
 
 
+class ApprovalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """That an approval was used up, by which operation. What it was for is not known if its file is gone."""
+
+    resource: str | None
+    operation: str | None
+    approved_by: str | None
+    consumed_at: str
+    consumed_by_operation: str
+
+
+class RecoveryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of an operation that a killed apply left behind."""
+
+    kind: Kind
+    graph_id: str
+    outcome: str
+    actor: str | None
+    started_at: str
+
+
+class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was seen of a graph. Of one that was deleted only that is said."""
+
+    exists: bool
+    graph_manifest_version: int | None | UnsetType = UNSET
+    live_schema_digest: Digest | None | UnsetType = UNSET
+    desired_schema_digest: Digest | None | UnsetType = UNSET
+    schema_match: bool | UnsetType = UNSET
+    deleted: bool | UnsetType = UNSET
+
+
 class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything."""
 
-    version: int = VERSION
-    state_revision: int = 0
-    applied_revision: Revision = Revision()
-    resource_statuses: dict[str, Status] = {}
-    approval_records: dict[str, dict[str, Any]] = {}
-    recovery_records: dict[str, dict[str, Any]] = {}
-    observations: dict[str, dict[str, Any]] = {}
+    version: Literal[1]
+    state_revision: Annotated[int, Meta(ge=0, lt=2**53)]
+    applied_revision: Revision
+    resource_statuses: dict[str, Status]
+    approval_records: dict[str, ApprovalRecord]
+    recovery_records: dict[str, RecoveryRecord]
+    observations: dict[str, Observation]
+
+    @classmethod
+    def empty(cls) -> Ledger:
+        """That of a cluster to which nothing was applied yet."""
+        return cls(VERSION, 0, Revision(None, {}), {}, {}, {}, {})
 
     @property
     def resources(self) -> dict[str, Resource]:
@@ -119,7 +160,7 @@ class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         others = {one: entry for one, entry in self.resource_statuses.items() if one != address}
         return msgspec.structs.replace(self, resource_statuses=others if status is None else {**others, address: status})
 
-    def with_observation(self, address: str, observed: dict[str, Any]) -> Ledger:
+    def with_observation(self, address: str, observed: Observation) -> Ledger:
         """The same with what was seen of a graph."""
         return msgspec.structs.replace(self, observations={**self.observations, address: observed})
 
@@ -139,6 +180,22 @@ class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def encoded(self) -> bytes:
         """As it is written."""
         return pretty(self)
+
+
+def read_ledger(content: bytes) -> Ledger:
+    """A ledger from its file. `Unsupported` if its version is another one, `ValueError` with the place of what is wrong."""
+    ledger = decoded(content, Ledger, "version")
+    for address in (*ledger.resources, *ledger.resource_statuses, *ledger.observations):
+        if not addresses.is_address(address):
+            raise ValueError(f"{address!r} is not the address of a resource")
+    for address, resource in ledger.resources.items():
+        for scope in resource.applies_to or ():
+            if scope != addresses.CLUSTER and not (addresses.is_address(scope) and addresses.kind(scope) == "graph"):
+                raise ValueError(f"{address} is bound to {scope!r}, which is neither the cluster nor a graph")
+        bound = resource.embedding_provider
+        if bound is not None and not (addresses.is_address(bound) and addresses.kind(bound) == "embedding_provider"):
+            raise ValueError(f"{address} has the provider {bound!r}, which is none")
+    return ledger
 
 
 def pretty(value: object) -> bytes:

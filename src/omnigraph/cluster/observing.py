@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import Any
 
 from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.desired import read_desired
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.ledger import APPLIED, Ledger, Resource, Status
+from omnigraph.cluster.ledger import APPLIED, Ledger, Observation, Resource, Status
 from omnigraph.cluster.live import Seen
 from omnigraph.cluster.outputs import Observed, StateObservations
 from omnigraph.cluster.recovery import Swept, sweep
@@ -50,7 +49,7 @@ def status(control: Control) -> Observed:
         for pending in store.read_sidecars(problems):
             message = f"{pending.sidecar.kind} {pending.sidecar.operation_id} did not end; the next apply settles it"
             problems.warn("cluster_recovery_pending", addresses.graph(pending.sidecar.graph_id), message)
-    return Observed(folder, tuple(problems.found), None, seen, Ledger() if state is None else state.ledger)
+    return Observed(folder, tuple(problems.found), None, seen, Ledger.empty() if state is None else state.ledger)
 
 
 def import_(control: Control) -> Observed:
@@ -103,18 +102,14 @@ def look_at_graphs(session: Session, swept: Swept) -> Ledger:
 def _recorded(session: Session, ledger: Ledger, graph_id: str, seen: Seen) -> Ledger:
     graph, schema = addresses.graph(graph_id), addresses.schema(graph_id)
     wanted = session.desired.resources.get(schema)
-    before = ledger.observations.get(graph, {}).get("graph_manifest_version")
+    earlier = ledger.observations.get(graph)
+    before = None if earlier is None else earlier.graph_manifest_version
     if isinstance(before, int) and seen.version is not None and seen.version < before:
         message = f"it has {seen.version} commits and had {before}: another graph stands in its place"
         session.problems.warn("conflicting_graph_manifest_observation", graph, message)
     matches = wanted is not None and _has(session, graph_id, seen, wanted.resource.digest, wanted.content)
-    observed: dict[str, Any] = {
-        "exists": seen.exists,
-        "graph_manifest_version": seen.version,
-        "live_schema_digest": seen.digest,
-        "desired_schema_digest": None if wanted is None else wanted.resource.digest,
-        "schema_match": matches,
-    }
+    wanted_digest = None if wanted is None else wanted.resource.digest
+    observed = Observation(seen.exists, seen.version, seen.digest, wanted_digest, matches)
     if not seen.exists:
         return _missing(session, ledger, graph_id).with_observation(graph, observed)
     ledger = ledger.with_observation(graph, observed)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 
+import msgspec
+
 from omnigraph.cluster import addresses, layout
 from omnigraph.cluster.desired import Desired
 from omnigraph.cluster.diagnostics import Diagnostic
@@ -119,6 +121,11 @@ class Planned(Output):
     changes: Sequence[Change] = ()
     gates: Sequence[Gate] = ()
 
+    @property
+    def change_count(self) -> int:
+        """How many changes there are, without those that only follow from others."""
+        return sum(change.disposition != "derived" for change in self.changes)
+
     def said(self) -> dict[str, object | None]:
         return {
             **Output.said(self),
@@ -161,14 +168,16 @@ class Applied(Output):
     changes: Sequence[Change] = ()
     converged: bool = False
     written: bool = False
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: Ledger = field(default_factory=Ledger.empty)
 
     @property
     def applied_count(self) -> int:
-        return sum(change.made for change in self.changes)
+        """What was made for its own sake: what only follows from that is no change of its own."""
+        return sum(change.disposition == "applied" for change in self.changes)
 
     @property
     def deferred_count(self) -> int:
+        """What was not made: deferred, or blocked."""
         return sum(not change.made for change in self.changes)
 
     def said(self) -> dict[str, object | None]:
@@ -211,7 +220,7 @@ class Observed(Output):
 
     operation: str | None = None
     observations: StateObservations = field(default_factory=StateObservations)
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: Ledger = field(default_factory=Ledger.empty)
 
     def said(self) -> dict[str, object | None]:
         return {
@@ -220,7 +229,7 @@ class Observed(Output):
             "state_observations": self.observations.to_json(),
             "resource_digests": self.ledger.digest_map(),
             "resource_statuses": _statuses(self.ledger),
-            "observations": {one: self.ledger.observations[one] for one in sorted(self.ledger.observations)},
+            "observations": {one: msgspec.to_builtins(said) for one, said in sorted(self.ledger.observations.items())},
         }
 
 

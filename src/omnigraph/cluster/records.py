@@ -1,12 +1,19 @@
-"""The small records beside the ledger: the lock, sidecars, approvals. Each says its version; unknown members are refused."""
+"""The small records beside the ledger: the lock, sidecars, approvals. Each says its version; unknown members are refused.
+
+Ids of graphs and of approvals become parts of paths, so they are checked where a record is read and not where it is used.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
+from msgspec import Meta
 
+from omnigraph.cluster import addresses
+
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", description="SHA-256, in hexadecimal digits")]
 Kind = Literal["graph_create", "schema_apply", "graph_delete"]
 T = TypeVar("T")
 
@@ -25,7 +32,7 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """How many seconds it has been held; None if nobody can tell."""
         try:
             return max(0, int((now - datetime.fromisoformat(self.created_at)).total_seconds()))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return None
 
 
@@ -75,6 +82,9 @@ def decoded(content: bytes, type_: type[T], version: str = "schema_version") -> 
             said = found.get(version)
             if isinstance(said, int) and not isinstance(said, bool) and said != 1:
                 raise Unsupported(f"version {said} is not known; this is version 1")
-        return msgspec.convert(found, type_)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        record = msgspec.convert(found, type_)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError) as error:
         raise ValueError(str(error)) from error
+    if isinstance(record, Sidecar) and not addresses.is_id(record.graph_id):
+        raise ValueError(f"{record.graph_id!r} is not the id of a graph")
+    return record

@@ -22,13 +22,12 @@ next apply will find.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from omnigraph.cluster import addresses
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.ledger import APPLIED, Ledger, Resource, Status
+from omnigraph.cluster.ledger import APPLIED, Ledger, Observation, RecoveryRecord, Resource, Status
 from omnigraph.cluster.live import LiveGraphs, Seen
 from omnigraph.cluster.records import Sidecar
 from omnigraph.cluster.store import ClusterStore, Pending
@@ -135,7 +134,7 @@ def _settle_delete(swept: Swept, pending: Pending, live: LiveGraphs, problems: D
 
 def gone(ledger: Ledger, graph_id: str) -> Ledger:
     """The ledger without a graph that was deleted, and the note that it was."""
-    return ledger.without_graph(graph_id).with_observation(addresses.graph(graph_id), {"exists": False, "deleted": True})
+    return ledger.without_graph(graph_id).with_observation(addresses.graph(graph_id), Observation(False, deleted=True))
 
 
 def _keep(swept: Swept, sidecar: Sidecar, status: Status) -> None:
@@ -144,11 +143,5 @@ def _keep(swept: Swept, sidecar: Sidecar, status: Status) -> None:
 
 
 def _recorded(ledger: Ledger, sidecar: Sidecar, outcome: str) -> Ledger:
-    record: dict[str, Any] = {
-        "kind": sidecar.kind,
-        "graph_id": sidecar.graph_id,
-        "outcome": outcome,
-        "actor": sidecar.actor,
-        "started_at": sidecar.started_at,
-    }
+    record = RecoveryRecord(sidecar.kind, sidecar.graph_id, outcome, sidecar.actor, sidecar.started_at)
     return msgspec.structs.replace(ledger, recovery_records={**ledger.recovery_records, sidecar.operation_id: record})

@@ -56,7 +56,7 @@ class Session:
     problems: Diagnostics = field(default_factory=Diagnostics)
     wanted: Desired | None = None
     root: ClusterStore | None = None
-    state: State = field(default_factory=lambda: State(Ledger(), None))
+    state: State = field(default_factory=lambda: State(Ledger.empty(), None))
     acquired: str | None = None
     held: Lock | None = None
 

@@ -12,7 +12,7 @@ import msgspec
 
 from omnigraph.cluster import layout
 from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.ledger import Ledger
+from omnigraph.cluster.ledger import ApprovalRecord, Ledger
 from omnigraph.cluster.records import Approval
 from omnigraph.cluster.session import Session
 from omnigraph.cluster.store import Pending
@@ -27,7 +27,7 @@ def finish(session: Session, done: Iterable[Pending], consumed: Mapping[str, str
         except GraphError as error:
             message = f"it could not be removed: {error.message}"
             session.problems.warn("recovery_sidecar_cleanup_failed", pending.path, message)
-    recorded = {one: str(said.get("consumed_by_operation")) for one, said in session.state.ledger.approval_records.items()}
+    recorded = {one: said.consumed_by_operation for one, said in session.state.ledger.approval_records.items()}
     used = {**recorded, **consumed}
     if not used:
         return
@@ -50,11 +50,11 @@ def consumed(ledger: Ledger, session: Session, approval_id: str, operation: str)
     """The ledger with the note that an approval was used up."""
     found = {one.approval_id: one for one, _ in session.store.read_approvals(Diagnostics())}
     approval = found.get(approval_id)
-    record = {
-        "resource": None if approval is None else approval.resource,
-        "operation": None if approval is None else approval.operation,
-        "approved_by": None if approval is None else approval.approved_by,
-        "consumed_at": session.control.now(),
-        "consumed_by_operation": operation,
-    }
+    record = ApprovalRecord(
+        None if approval is None else approval.resource,
+        None if approval is None else approval.operation,
+        None if approval is None else approval.approved_by,
+        session.control.now(),
+        operation,
+    )
     return msgspec.structs.replace(ledger, approval_records={**ledger.approval_records, approval_id: record})

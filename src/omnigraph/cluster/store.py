@@ -13,7 +13,7 @@ import msgspec
 
 from omnigraph.cluster import digests, layout
 from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.ledger import Ledger, pretty
+from omnigraph.cluster.ledger import Ledger, pretty, read_ledger
 from omnigraph.cluster.records import Approval, Lock, Sidecar, Unsupported, decoded
 from omnigraph.errors import AlreadyExists, GraphError
 from omnigraph.model.frozen import frozen
@@ -64,9 +64,9 @@ class ClusterStore:
             problems.error("state_read_error", layout.STATE, f"the ledger cannot be read: {error.message}")
             return None
         if raw is None:
-            return State(Ledger(), None)
+            return State(Ledger.empty(), None)
         try:
-            return State(decoded(raw, Ledger, "version"), raw)
+            return State(read_ledger(raw), raw)
         except Unsupported as error:
             problems.error("unsupported_state_version", layout.STATE, str(error))
         except ValueError as error:
@@ -153,8 +153,13 @@ class ClusterStore:
     def read_approvals(self, problems: Diagnostics) -> list[tuple[Approval, bytes]]:
         """Every approval that can be read, oldest first. One that cannot authorises nothing."""
         codes = ("approval_read_error", "invalid_approval_artifact", "unsupported_approval_version")
-        found = self._records(layout.APPROVALS, Approval, codes, problems.warn)
-        return [(approval, raw) for _, raw, approval in found]
+        found = []
+        for path, raw, approval in self._records(layout.APPROVALS, Approval, codes, problems.warn):
+            if path == layout.approval(approval.approval_id):
+                found.append((approval, raw))
+            else:
+                problems.warn("invalid_approval_artifact", path, f"it is approval {approval.approval_id!r} under another name")
+        return found
 
     def _records(
         self, folder: str, type_: type[T], codes: tuple[str, str, str], report: Callable[[str, str, str], None]

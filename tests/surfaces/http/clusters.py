@@ -40,7 +40,7 @@ class Cluster:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.ledger = Ledger()
+        self.ledger = Ledger.empty()
         (root / "__cluster").mkdir(parents=True)
 
     def graph(self, graph_id: str, queries: Mapping[str, str] | None = None, *, exists: bool = True, **extra: Any) -> None:
