@@ -228,7 +228,7 @@ def test_people_read_what_happens(cluster: Cluster, capsys: pytest.CaptureFixtur
     assert lines("refresh")[0] == "cluster refresh: revision 1, 4 resource(s)"
     cluster.config(SIMPLE).write("people.pg", MORE)
     assert lines("plan") == [
-        "cluster plan: 4 change(s), 0 approval gate(s)",
+        "cluster plan: 3 change(s), 0 approval gate(s)",
         "  - policy.team         delete",
         "  - query.people.names  delete",
         "  ~ schema.people       update: people.pg",
@@ -240,6 +240,12 @@ def test_people_read_what_happens(cluster: Cluster, capsys: pytest.CaptureFixtur
     )
     (approved,) = lines("approve", "graph.people", "--as", "ben")
     assert approved.startswith("cluster approve: delete graph.people approved by ben (approval 01")
+    assert lines("plan")[:3] == [
+        "cluster plan: 2 change(s), 1 approval gate(s)",
+        "  - graph.people  delete",
+        "      with query.people.names, schema.people",
+    ]
+    assert lines("apply", "--as", "ada")[0] == "cluster apply: 2 applied, 0 deferred/blocked"
     lock = cluster.lock()
     assert lines("force-unlock", lock.lock_id) == [
         "cluster force-unlock: removed lock (id=01LOCK, operation=apply, pid=7, created_at=2026-05-01T11:00:00Z)"

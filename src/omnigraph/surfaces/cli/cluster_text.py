@@ -36,7 +36,7 @@ def validated(found: Validated) -> list[str]:
 def planned(found: Planned) -> list[str]:
     """`cluster plan`."""
     gates = {gate.resource: gate for gate in found.gates}
-    lines = [f"cluster plan: {len(found.changes)} change(s), {len(found.gates)} approval gate(s)"]
+    lines = [f"cluster plan: {found.change_count} change(s), {len(found.gates)} approval gate(s)"]
     lines += _changes(found.changes, found.desired)
     for gate in gates.values():
         given = f"approved ({gate.approval})" if gate.approval else f"omnigraph cluster approve {gate.resource}"
@@ -89,8 +89,13 @@ def unlocked(found: Unlocked) -> list[str]:
 
 
 def _changes(changes: Iterable[Change], desired: Desired | None) -> list[str]:
-    """A line per change, and its steps below it. What only follows from others is left out."""
-    shown = [change for change in changes if not (change.disposition == "derived" and change.operation == "update")]
+    """A line per change, and its steps below it. Parts that go with their graph stand below it; digests that only follow nowhere."""
+    changes = list(changes)
+    shown = [change for change in changes if change.disposition != "derived"]
+    going: dict[str | None, list[str]] = {}
+    for change in changes:
+        if change.disposition == "derived" and change.operation == "delete":
+            going.setdefault(change.graph, []).append(change.resource)
     lines = []
     for change, resource in zip(shown, _padded([change.resource for change in shown]), strict=True):
         wanted = None if desired is None else desired.resources.get(change.resource)
@@ -98,6 +103,8 @@ def _changes(changes: Iterable[Change], desired: Desired | None) -> list[str]:
         line = f"  {_SIGNS[change.operation]} {resource}  {change.operation}"
         lines.append(f"{line}: {why}" if why else line)
         lines += [f"      {step}" for step in change.steps]
+        if change.kind == "graph" and change.graph in going:
+            lines.append(f"      with {', '.join(going[change.graph])}")
     return lines
 
 
