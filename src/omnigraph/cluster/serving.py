@@ -14,23 +14,21 @@ the ledger is replaced as a whole, so whoever reads it reads a revision.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.config import FILE, read_config, storage_problem, storage_root
 from omnigraph.cluster.diagnostics import Diagnostic, Diagnostics
 from omnigraph.cluster.ledger import Ledger, tampered
+from omnigraph.cluster.managed import AppliedSchema, read_applied_schema
 from omnigraph.cluster.store import ClusterStore
 from omnigraph.errors import GraphError, NotFound, ScopeError, UsageError
 from omnigraph.hints import Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.service.objects import SmallObjects
-
-_MANAGED: Final = re.compile(r"(.+)/graphs/[A-Za-z_][A-Za-z0-9_-]*\.omni")
 
 
 class ClusterNotReady(UsageError):
@@ -63,7 +61,7 @@ class AppliedGraph:
     id: str
     uri: str
     digest: str
-    schema_digest: str | None
+    schema: AppliedSchema | None
     queries: Mapping[str, str] = field(default_factory=dict)
     """The text of the file that declares each stored query, by the name of the query."""
     provider: ServedProvider | None = None
@@ -150,24 +148,6 @@ def find_graph(where: str, graph_id: str | None = None) -> tuple[str, str]:
             hint=f"There {'is' if len(applied) == 1 else 'are'} {', '.join(applied)}.",
         )
     return chosen, store.objects.address(layout.graph_root(chosen))
-
-
-def managing(uri: str) -> str | None:
-    """The root of the cluster that a graph belongs to by its address, `ROOT/graphs/ID.omni`; None if it belongs to none."""
-    found = _MANAGED.fullmatch(uri.rstrip("/") if "://" in uri else str(Path(uri).expanduser().absolute()))
-    if found is None or SmallObjects(found[1]).read(layout.STATE) is None:
-        return None
-    return found[1]
-
-
-def require_unmanaged(uri: str, what: str) -> None:
-    """Refuse to change a graph behind the back of its cluster."""
-    root = managing(uri)
-    if root is not None:
-        raise ScopeError(
-            f"{uri} belongs to the cluster at {root}, which would not know of {what}",
-            hint="Change its cluster.yaml, or what that names, and run `omnigraph cluster apply`.",
-        )
 
 
 def applied_cas(where: str) -> str | None:
@@ -266,7 +246,7 @@ class _Reading:
             graph_id,
             self.store.objects.address(layout.graph_root(graph_id)),
             resource.digest,
-            ledger.digest(addresses.schema(graph_id)),
+            read_applied_schema(self.store, graph_id, ledger.digest(addresses.schema(graph_id))),
             queries,
             self._provider(address, ledger),
             {"mode": "deny"} if blobs is None else blobs.to_json(),

@@ -58,6 +58,11 @@ class Cluster:
             resources[address] = self._copied(address, text)
         self.ledger = self.ledger.with_resources(resources)
 
+    def schema(self, graph_id: str, text: str) -> None:
+        """Another schema, as far as the ledger knows."""
+        address = addresses.schema(graph_id)
+        self.ledger = self.ledger.with_resource(address, self._copied(address, text))
+
     def policy(self, name: str, text: str, *applies_to: str) -> None:
         resource = msgspec.structs.replace(self._copied(f"policy.{name}", text), applies_to=applies_to or None)
         self.ledger = self.ledger.with_resource(f"policy.{name}", resource)

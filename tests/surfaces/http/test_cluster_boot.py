@@ -17,9 +17,10 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
-from tests.surfaces.http.clusters import ADMINS, COUNT, NAMES, TEAM, Cluster, allowed
+from tests.surfaces.http.clusters import ADMINS, COUNT, NAMES, SCHEMA, TEAM, Cluster, allowed
 from tests.surfaces.http.conftest import NO_CERTIFICATES, TOKENS
 
+import omnigraph as og
 from omnigraph.cluster.serving import ClusterNotReady
 from omnigraph.errors import GraphError
 from omnigraph.surfaces.http.process.clustered import ClusterGraphs
@@ -311,6 +312,36 @@ def test_a_cluster_is_served_as_it_was_applied(cluster: Cluster, tmp_path: Path)
         assert (managed.status_code, managed.json()["code"]) == (409, "conflict")
         assert "cluster apply" in managed.json()["hint"]
         assert "graph b is not served: [cluster_recovery_pending]" in server.log.read_text()
+
+
+def test_a_branch_gets_the_schema_that_was_applied_and_no_other(cluster: Cluster, tmp_path: Path) -> None:
+    more = SCHEMA.replace("age: I32?", "age: I32?  city: String?")
+    with og.open(cluster.root / "graphs/a.omni") as g:
+        g.branches.create("agent")
+        g.apply_schema(more)
+    cluster.schema("a", more)
+    cluster.apply()
+    with started(cluster, tmp_path / "log", OMNIGRAPH_CLUSTER=str(cluster.root), OMNIGRAPH_CONFIG_RELOAD="0") as server:
+
+        def apply(actor: str = "ada", **body: object) -> httpx.Response:
+            return server.ask("/graphs/a/schema/apply", actor, "POST", body)
+
+        assert apply("bob", schema_source=more, branch="agent").status_code == 403
+        for wrong in (
+            {"schema_source": more},
+            {"schema_source": SCHEMA, "branch": "agent"},
+            {"schema_source": more.replace("city", "town"), "branch": "agent"},
+            {"schema_source": more, "branch": "agent", "also": ["main"]},
+            {"schema_source": more, "branch": "agent", "allow_data_loss": True},
+        ):
+            found = apply(**wrong)
+            assert (found.status_code, found.json()["code"]) == (409, "conflict"), wrong
+        done = apply(schema_source=f"// the same\n{more}", branch="agent")
+        assert (done.status_code, done.json()["step_count"]) == (200, 1)
+        merged = server.ask("/graphs/a/branches/merge", "ada", "POST", {"source": "agent", "target": "main"})
+        assert merged.status_code == 403, "nobody was given that right"
+    with og.open(cluster.root / "graphs/a.omni", read_only=True) as g:
+        assert g.schema(branch="agent") == more == g.schema()
 
 
 def test_a_cluster_that_is_not_ready_says_why_and_ends(cluster: Cluster, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from omnigraph.service.open_graphs import Held, OpenGraphs, Opening
 from omnigraph.service.stored import NO_QUERIES, StoredQueries
 
 if TYPE_CHECKING:
+    from omnigraph.cluster.managed import AppliedSchema
     from omnigraph.service.results import Graph
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -33,6 +34,8 @@ class ServedGraph:
     ref: GraphRef
     queries: StoredQueries = NO_QUERIES
     """What is stored with it."""
+    schema: AppliedSchema | None = None
+    """What its cluster has applied to it."""
 
     @property
     def uri(self) -> str:

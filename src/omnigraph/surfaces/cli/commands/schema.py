@@ -25,7 +25,7 @@ from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.confirmation import echo_write, interruptible
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import READS, WRITES, Capability, Group, address, connect, connect_to, is_served
+from omnigraph.surfaces.cli.scope import CLUSTERS, READS, WRITES, Capability, Group, address, connect, connect_to, is_served
 
 
 class Schemas(Group):
@@ -133,9 +133,9 @@ def plan(
             say(f"note: {notice.message}", err=True)
 
 
-@command.command(capability=Capability.DATA, usable=WRITES, also=frozenset({"quiet"}))
+@command.command(capability=Capability.DATA, usable=WRITES | CLUSTERS, also=frozenset({"quiet"}))
 @click.argument("uri", required=False, metavar="[URI]")
-@click.option("--schema", "desired_path", required=True, metavar="FILE", help="The desired .pg file.")
+@click.option("--schema", "desired_path", metavar="FILE", help="The desired .pg file; for a graph of a cluster what was applied.")
 @click.option("--branch", default="main", show_default=True, metavar="B", help="The branch to apply it to.")
 @click.option("--also", multiple=True, metavar="B", help="Another branch that gets it; may be repeated.")
 @click.option("--allow-data-loss", is_flag=True, help="Make drops hard: dropped data is removed from the stored files.")
@@ -144,7 +144,7 @@ def plan(
 @json_option("what was done")
 def apply(
     uri: str | None,
-    desired_path: str,
+    desired_path: str | None,
     branch: str,
     also: tuple[str, ...],
     allow_data_loss: bool,
@@ -154,18 +154,23 @@ def apply(
 ) -> None:
     """Apply a schema to a branch, as one commit. Other branches keep theirs, unless they are named.
 
-    All branches are looked at before the first is changed; each gets a commit of its own.
+    All branches are looked at before the first is changed; each gets a commit of its own. In a cluster the schema of main
+    is applied by `omnigraph cluster apply`; a branch that is older gets exactly that one here, with --cluster and --branch.
     """
-    read_source(desired_path, what="schema file")
+    given = None if desired_path is None else read_source(desired_path, what="schema file").text
     backfill, compute = _backfill(fills), _compute(expressions)
     where = address(uri)
+    desired: str | Path | None = None if desired_path is None else Path(desired_path)
     if not is_served(where):
-        from omnigraph.cluster.serving import require_unmanaged
+        from omnigraph.cluster.managed import managing, schema_for_branches
 
-        require_unmanaged(where, "another schema")
+        if managing(where) is not None:
+            desired = schema_for_branches(where, given, (branch, *also), allow_data_loss=allow_data_loss)
+    if desired is None:
+        raise click.UsageError("Missing option '--schema'.")
     echo_write("schema apply", where)
     with connect_to(where, read_only=False) as graph, interruptible(graph, branch):
-        done = graph.run(ApplySchema(graph.ref, Path(desired_path), branch, allow_data_loss, backfill, compute, also))
+        done = graph.run(ApplySchema(graph.ref, desired, branch, allow_data_loss, backfill, compute, also))
         number = graph.run(Snapshot(graph.ref, branch)).number
     if as_json:
         data = done.to_dict()

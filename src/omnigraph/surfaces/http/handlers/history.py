@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 from msgspec import UNSET
 from starlette.responses import Response
 
+from omnigraph.cluster.managed import ON_BRANCHES
 from omnigraph.errors import UsageError
 from omnigraph.language.source import Source
 from omnigraph.service.operations.apply_schema import ApplySchema
@@ -25,6 +27,7 @@ from omnigraph.wire.own_outputs import AcceptedSchemaOutput, SchemaPlanOutput
 from omnigraph.wire.requests import SchemaApplyRequest
 
 _OF_A_CLUSTER: Final = "the schema of this graph is managed by its cluster"
+_NOT_APPLIED: Final = "none was applied"
 _APPLY_THERE: Final = "Change the schema in the folder of the cluster and run `omnigraph cluster apply`; this server follows."
 
 
@@ -88,11 +91,12 @@ async def apply_schema(call: Call) -> Response:
     branch, text = wanted.branch or "main", wanted.schema_source
     if text.strip().endswith(".pg") and "\n" not in text.strip():  # an open graph would read a file of this machine
         raise UsageError("schema_source is the text of a schema, not the name of a file", hint="Send the text of the file.")
+    loss = bool(wanted.allow_data_loss)
     operation = ApplySchema(
         call.graph.ref,
         text,
         branch,
-        bool(wanted.allow_data_loss),
+        loss,
         wanted.backfill or {},
         wanted.compute or {},
         tuple(wanted.also or ()),
@@ -100,7 +104,12 @@ async def apply_schema(call: Call) -> Response:
     )
     if call.revision.cluster is not None:
         await call.authorise(operation)
-        return refused(409, _OF_A_CLUSTER, code="conflict", condition="managed_by_cluster", hint=_APPLY_THERE)
+        applied = call.graph.schema
+        why = _NOT_APPLIED if applied is None else applied.refusal((branch, *operation.also), text, allow_data_loss=loss)
+        if applied is None or applied.text is None or why is not None:
+            said = f"{_OF_A_CLUSTER}: {why}"
+            return refused(409, said, code="conflict", condition="managed_by_cluster", hint=f"{_APPLY_THERE} {ON_BRANCHES}")
+        operation = replace(operation, desired=applied.text)
     done = await call.run(operation)
     others = {name: await _applied(call, name, other) for name, other in done.also.items()}
     return answer(msgspec.structs.replace(await _applied(call, branch, done), also=others or UNSET))

@@ -142,7 +142,7 @@ class ClusterGraphs:
             raise _Unfit("query_parse_error", _in_one_line(error)) from error
         ref = GraphRef(graph.uri, self._settings.read_only, graph.id)
         embedder = None if graph.provider is None else self._embedder(graph.provider)
-        return ServedGraph(graph.id, ref, queries), Opening(
+        return ServedGraph(graph.id, ref, queries, graph.schema), Opening(
             graph.uri, ref.read_only, embedder, served_blobs(graph.external_blobs)
         )
 
