@@ -21,7 +21,9 @@ from omnigraph.service.objects import SmallObjects
 
 _MANAGED: Final = re.compile(r"(.+)/graphs/([A-Za-z_][A-Za-z0-9_-]*)\.omni")
 
-ON_BRANCHES: Final = "A branch that is older may get exactly the schema that was applied, and keeps what it dropped in its history."
+ON_BRANCHES: Final = (
+    "A branch that is older may get exactly the schema that was applied, and keeps what it dropped in its history."
+)
 APPLY: Final = "Change its cluster.yaml, or what that names, and run `omnigraph cluster apply`."
 
 

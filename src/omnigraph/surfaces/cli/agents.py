@@ -1,8 +1,9 @@
-"""A graph for one agent: the session that `omnigraph mcp` serves, with the door that the command line was asked for."""
+"""Graphs for one agent: the session that `omnigraph mcp` serves, with the door that the command line was asked for."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ from omnigraph.wire.outputs import GraphEntry, HealthOutput
 
 if TYPE_CHECKING:
     from omnigraph.service.graphs import Graphs
+    from omnigraph.service.stored import StoredQuery
     from omnigraph.surfaces.cli.settings import Settings
 
 
@@ -28,6 +30,29 @@ def serve(where: str, token: str | None, *, read_only: bool, branch: str | None,
     ref = GraphRef(where, read_only and not is_served(where), id=_id_of(where))
     graphs = _graphs(where, token, known)
     graphs.open(ref)
+    nobody = is_served(where)
+    _serve(graphs, {ref.name: ref}, {}, read_only=read_only, branch=branch, actor=actor, named_by_token=nobody)
+
+
+def serve_cluster(where: str, graph: str | None, *, read_only: bool, branch: str | None, actor: str | None) -> None:
+    """Serve the applied graphs of a cluster, or one of them, with their stored queries, until the client goes."""
+    import_engine()
+    from omnigraph.surfaces.cli.cluster_graphs import ClusterGraphs
+
+    graphs = ClusterGraphs(where, graph, read_only=read_only)
+    _serve(graphs, graphs.refs, graphs.stored, read_only=read_only, branch=branch, actor=actor)
+
+
+def _serve(
+    graphs: Graphs,
+    refs: Mapping[str, GraphRef],
+    stored: Mapping[str, Iterable[StoredQuery]],
+    *,
+    read_only: bool,
+    branch: str | None,
+    actor: str | None,
+    named_by_token: bool = False,
+) -> None:
     authoriser = ServedReadOnly() if read_only else PermitAll()
     default = os.environ.get("OMNIGRAPH_DEFAULT_BRANCH", "").strip() or "main"
 
@@ -36,17 +61,18 @@ def serve(where: str, token: str | None, *, read_only: bool, branch: str | None,
         door: Door = Service(graphs, authoriser=authoriser)
         if own is not None:
             door = ConfinedService(graphs, own, allowed_by=authoriser)
-        recorded = None if is_served(where) else actor or client
+        recorded = None if named_by_token else actor or client
         return Session(
             door=door,
-            graphs={ref.name: ref},
+            graphs=refs,
             caller=lambda: Caller(recorded, Origin.MCP),
             work=work,
             health=_health,
-            list_graphs=lambda caller: [GraphEntry(graph_id=ref.name, uri=where)],
+            list_graphs=lambda caller: [GraphEntry(graph_id=name, uri=refs[name].uri) for name in sorted(refs)],
             branch=own or default,
             confined=own is not None,
             read_only=read_only,
+            stored=stored,
         )
 
     from omnigraph.surfaces.mcp.stdio import run

@@ -302,6 +302,22 @@ def _in_cluster(cluster: str, graph: str | None) -> str:
     return find_graph(here().settings.cluster(cluster), graph)[1]
 
 
+def cluster_named(uri: str | None = None) -> tuple[str, str | None] | None:
+    """The cluster that is named by `--cluster` or a profile, and the graph of it if one is; None if something else is named."""
+    flags = here()
+    if uri is not None or flags.store is not None or flags.server is not None:
+        if flags.cluster is not None:
+            address(uri)  # which says that they exclude each other
+        return None
+    if flags.cluster is not None:
+        return flags.settings.cluster(flags.cluster), flags.graph
+    profile = flags.profile or os.environ.get("OMNIGRAPH_PROFILE")
+    bound = flags.settings.profile(profile) if profile else None
+    if bound is None or bound.kind != "cluster":
+        return None
+    return flags.settings.cluster(bound.target), flags.graph or bound.graph
+
+
 def is_served(where: str) -> bool:
     """Whether an address is one of a server."""
     return where.startswith(("http://", "https://"))

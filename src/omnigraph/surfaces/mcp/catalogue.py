@@ -74,7 +74,8 @@ def call_tool(session: Session, name: str, arguments: Mapping[str, Any], cancel:
     call: Call | None = None
     try:
         try:
-            graph = session.graph(given.pop("graph", None) if len(session.graphs) > 1 else None)
+            which = given.pop("graph", None) if len(session.graphs) > 1 else None
+            graph = session.graph(next(iter(session.graph_ids), None) if which is None and tool.of_server else which)
         except UsageError:
             if not any(session.offers(tool, caller, ref) for ref in session.graphs.values()):
                 raise UnknownTool(name) from None

@@ -66,6 +66,8 @@ class Tool:
     """The member that is shown as text instead of the whole as JSON."""
     input_schema: Json | None = None
     """Instead of what `takes` says: of a tool that is made from a stored query."""
+    of_server: bool = False
+    """Whether it is about the server and not about one of its graphs."""
 
     @property
     def writes(self) -> bool:
@@ -75,7 +77,7 @@ class Tool:
     def inputs(self, graphs: tuple[str, ...] = ()) -> Json:
         """What it takes as JSON Schema; with several graphs also which of them."""
         schema = dict(self.input_schema or _optional(schema_of(self.takes)))
-        if len(graphs) > 1:
+        if len(graphs) > 1 and not self.of_server:
             which = {"type": "string", "enum": list(graphs), "description": "The graph that is meant."}
             schema["properties"] = {"graph": which, **schema.get("properties", {})}
             schema["required"] = ["graph", *schema.get("required", ())]

@@ -11,10 +11,21 @@ import click
 from omnigraph.errors import UsageError
 from omnigraph.service.operations.list_branches import ListBranches
 from omnigraph.surfaces.cli.arguments import json_option
-from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, actor, address, connect_to, here, is_served
+from omnigraph.surfaces.cli.scope import (
+    CLUSTERS,
+    WRITES,
+    Capability,
+    Command,
+    actor,
+    address,
+    cluster_named,
+    connect_to,
+    here,
+    is_served,
+)
 
 
-@click.command(cls=Command, capability=Capability.DATA, usable=WRITES, also=frozenset({"yes"}))
+@click.command(cls=Command, capability=Capability.DATA, usable=WRITES | CLUSTERS, also=frozenset({"yes"}))
 @click.argument("uri", required=False, metavar="[GRAPH]")
 @click.option("--read-only", is_flag=True, help="Offer no tool that changes the graph.")
 @click.option("--branch", metavar="B", help="Confine the agent to one branch; {client} stands for the name of its client.")
@@ -35,7 +46,7 @@ def command(
     only_print: bool,
     as_json: bool,
 ) -> None:
-    """Serve a graph to an agent over MCP, on standard input and output.
+    """Serve a graph, or the applied graphs of a cluster, to an agent over MCP, on standard input and output.
 
     The client of the agent starts this command. With --branch the agent reads and changes one branch, which is created from
     main by its first change, and nothing else. Without a graph, OMNIGRAPH_BASE_URL, OMNIGRAPH_GRAPH_ID and OMNIGRAPH_TOKEN say
@@ -45,6 +56,7 @@ def command(
     omnigraph mcp people.omni
     omnigraph mcp people.omni --branch 'agent/{client}' --install claude
     omnigraph mcp --server https://graphs.example --graph people --read-only
+    omnigraph mcp --cluster company/ --graph people
     """
     if install is None and (user or only_print or as_json):
         raise click.UsageError("--user, --print and --json belong to --install")
@@ -52,13 +64,24 @@ def command(
         raise UsageError("serving agents needs the MCP SDK", hint="pip install 'omnigraph[mcp]'")
     if branch is not None:
         _check_branch(branch)
+    cluster = cluster_named(uri)
+    if cluster is not None and install is None:
+        from omnigraph.surfaces.cli.agents import serve_cluster
+
+        serve_cluster(*cluster, read_only=read_only, branch=branch, actor=actor())
+        return
+    if cluster is not None:
+        _install_cluster(str(install), *cluster, read_only, branch, user=user, only_print=only_print, as_json=as_json)
+        return
     where, token = _target(uri)
     if install is not None:
         from omnigraph.surfaces.cli.agent_clients import install_in
 
         with connect_to(where) as graph:
             graph.run(ListBranches(graph.ref))  # so that nothing is installed that cannot be opened
-        install_in(install, _arguments(where, read_only, branch), where, user=user, only_print=only_print, as_json=as_json)
+        install_in(
+            install, _arguments(_named(where), read_only, branch), where, user=user, only_print=only_print, as_json=as_json
+        )
         return
     from omnigraph.surfaces.cli.agents import serve
 
@@ -86,14 +109,27 @@ def _target(uri: str | None) -> tuple[str, str | None]:
     return served(base, graph, flags.settings), os.environ.get("OMNIGRAPH_TOKEN", "").strip() or None
 
 
-def _arguments(where: str, read_only: bool, branch: str | None) -> list[str]:
-    """This command as a client starts it, from whichever folder: the graph is named in full, and no token is."""
+def _install_cluster(client: str, where: str, graph: str | None, read_only: bool, branch: str | None, **how: bool) -> None:
+    """Tell a client how to start this command for a cluster, which has to be one that can be served."""
+    from omnigraph.surfaces.cli.agent_clients import install_in
+    from omnigraph.surfaces.cli.cluster_graphs import ClusterGraphs
+
+    ClusterGraphs(where, graph, read_only=True).close()
+    named = ["--cluster", where if "://" in where else str(Path(where).absolute()), *(["--graph", graph] if graph else [])]
+    install_in(client, _arguments(named, read_only, branch), f"{where}/{graph}" if graph else where, **how)
+
+
+def _named(where: str) -> list[str]:
+    """A graph, named in full, so that the folder a client starts this in does not matter."""
     from urllib.parse import unquote
 
     if is_served(where):
         base, _, graph = where.rpartition("/graphs/")
-        named = ["--server", base, "--graph", unquote(graph)]
-    else:
-        named = [where if "://" in where else str(Path(where).absolute())]
+        return ["--server", base, "--graph", unquote(graph)]
+    return [where if "://" in where else str(Path(where).absolute())]
+
+
+def _arguments(named: list[str], read_only: bool, branch: str | None) -> list[str]:
+    """This command as a client starts it. No token is named."""
     by = [] if here().actor is None else ["--as", str(here().actor)]
     return ["mcp", *named, *by, *(["--read-only"] if read_only else []), *(["--branch", branch] if branch is not None else [])]

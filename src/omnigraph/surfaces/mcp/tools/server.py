@@ -48,7 +48,16 @@ def graphs_list(call: Call, given: GraphsList) -> Any:
 
 
 TOOLS = (
-    Tool("health", "Health", "Check that the graph server answers, and which version it has.", Nothing, Health, health, needs=()),
+    Tool(
+        "health",
+        "Health",
+        "Check that the graph server answers, and which version it has.",
+        Nothing,
+        Health,
+        health,
+        needs=(),
+        of_server=True,
+    ),
     Tool(
         "graphs_list",
         "List graphs",
@@ -57,5 +66,6 @@ TOOLS = (
         Graphs,
         graphs_list,
         needs=(Action.GRAPH_LIST,),
+        of_server=True,
     ),
 )
