@@ -20,6 +20,7 @@ EXAMPLES: dict[str, str] = {
     "health": 'server.get("/healthz")',
     "ready": 'server.get("/readyz")',
     "listGraphs": 'server.get("/graphs")',
+    "discoverGraphs": 'server.get("/graphs/discovery")',
     "cluster_getSnapshot": 'people.get("/snapshot", params={"branch": "main"})',
     "cluster_getBlob": 'people.get("/blob", params={"entity": "node", "type": "Person", "id": "Ada", "property": "photo"}, headers={"Range": "bytes=0-3"})',
     "cluster_query": f'people.post("/query", json={{{_ALL}}})',

@@ -105,9 +105,9 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was seen of a graph. Of one that was deleted only that is said."""
 
     exists: bool
-    graph_manifest_version: int | None | UnsetType = UNSET
-    live_schema_digest: Digest | None | UnsetType = UNSET
-    desired_schema_digest: Digest | None | UnsetType = UNSET
+    graph_manifest_version: int | UnsetType | None = UNSET
+    live_schema_digest: Digest | UnsetType | None = UNSET
+    desired_schema_digest: Digest | UnsetType | None = UNSET
     schema_match: bool | UnsetType = UNSET
     deleted: bool | UnsetType = UNSET
 

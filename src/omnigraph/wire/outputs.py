@@ -65,6 +65,18 @@ class GraphListResponse(msgspec.Struct, frozen=True, kw_only=True):
     graphs: list[GraphEntry]
 
 
+class DiscoveredGraph(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph that the caller may work with. Where it is, is for those who may list graphs."""
+
+    graph_id: str
+
+
+class GraphDiscoveryResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """The graphs that the caller may work with, by id."""
+
+    graphs: list[DiscoveredGraph]
+
+
 class DatasetOutput(msgspec.Struct, frozen=True, kw_only=True):
     """A type, as a branch has it."""
 

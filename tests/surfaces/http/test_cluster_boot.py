@@ -305,6 +305,9 @@ def test_a_cluster_is_served_as_it_was_applied(cluster: Cluster, tmp_path: Path)
         assert [query["name"] for query in listed] == ["names", "people"]
         invoked = server.ask("/graphs/a/queries/people", "bob", "POST", {})
         assert (invoked.status_code, invoked.json()["rows"]) == (200, [{"n": 3}])
+        discovered = {actor: server.ask("/graphs/discovery", actor).json() for actor in ("ada", "bob")}
+        assert discovered == dict.fromkeys(("ada", "bob"), {"graphs": [{"graph_id": "a"}]}), "whoever may list graphs or not"
+        assert httpx.get(f"{server.url}/graphs/discovery").status_code == 401
         schema = {"schema_source": "node Person { name: String @key }"}
         assert httpx.post(f"{server.url}/graphs/a/schema/apply", json=schema).status_code == 401
         assert server.ask("/graphs/a/schema/apply", "bob", "POST", schema).status_code == 403

@@ -183,6 +183,31 @@ def test_a_schema_that_breaks_a_stored_query_is_refused(ada: httpx.Client) -> No
     assert (fine.status_code, fine.json()["applied"]) == (200, True)
 
 
+def test_a_merge_that_brings_a_schema_which_breaks_a_stored_query_is_refused(ada: httpx.Client) -> None:
+    source = ada.get("/schema").json()["schema_source"]
+    for branch, schema in (
+        ("breaks", source.replace("age: I32?", "")),
+        ("fits", source.replace("age: I32?", "age: I32?  zip: String?")),
+    ):
+        assert ada.post("/branches", json={"name": branch, "from": "main"}).status_code == 200
+        done = ada.post("/schema/apply", json={"schema_source": schema, "branch": branch})
+        assert (done.status_code, done.json()["applied"]) == (200, True), "on a branch they need not fit"
+    opened = ada.post("/reviews", json={"source": "breaks", "title": "x"}).json()
+    head = ada.get("/commits").json()["commits"][0]
+    for path in ("/branches/merge", f"/reviews/{opened['id']}/merge"):
+        body = {"source": "breaks", "target": "main"} if path == "/branches/merge" else {}
+        refused = ada.post(path, json=body)
+        assert (refused.status_code, refused.json()["code"], refused.json()["condition"]) == (409, "conflict", "broken_queries")
+        assert list(refused.json()["details"]["broken"]) == ["add_person", "by_name"]
+    assert ada.get("/commits").json()["commits"][0] == head
+    merged = ada.post("/branches/merge", json={"source": "fits"})
+    assert (merged.status_code, merged.json()["outcome"]) == (200, "fast_forward")
+    late = ada.post("/branches/merge", json={"source": "breaks"})
+    assert (late.status_code, late.json()["condition"]) == (409, "schema_boundary"), "what is in the way is something else now"
+    into = ada.post("/branches", json={"name": "other", "from": "breaks"})
+    assert into.status_code == 200
+
+
 def test_a_schema_is_a_text_and_no_file_of_the_server(ada: httpx.Client, tmp_path: Path) -> None:
     (tmp_path / "secret.pg").write_text("node Secret { name: String @key }")
     for route in ("/schema/apply", "/schema/plan"):

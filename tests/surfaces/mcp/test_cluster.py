@@ -12,6 +12,8 @@ from tests.surfaces.calling import Call
 from tests.surfaces.http.clusters import TEAM, Cluster
 from tests.surfaces.mcp.agents import over_stdio, parameters
 
+import omnigraph as og_api
+
 FIND = 'query find($name: String) @description("Who is called so.") { match { $p: Person { name: $name } } return { $p.name } }\n'
 HIRE = "query hire($name: String) { insert Person { name: $name } }\n"
 
@@ -37,6 +39,18 @@ def test_one_graph_with_its_stored_queries(cluster: Cluster) -> None:
         assert done["commit"]["graph_branch"] == "agent/x"
         assert [one["graph_id"] for one in agent.data("graphs_list")["graphs"]] == ["a"]
         assert agent.error("find")["status"] == 400
+
+
+def test_a_merge_that_would_break_a_stored_query_is_refused(cluster: Cluster) -> None:
+    cluster.graph("a", {"ages": "query ages() { match { $p: Person } return { $p.age } }"})
+    cluster.apply()
+    with og_api.open(cluster.root / "graphs/a.omni") as graph:
+        graph.branches.create("breaks")
+        graph.apply_schema("node Person { name: String @key }", branch="breaks")
+    with over_stdio("--cluster", cluster.root, "--graph", "a") as agent:
+        refused = agent.error("branches_merge", source="breaks")
+        assert (refused["status"], refused["body"]["condition"]) == (409, "broken_queries")
+        assert agent.data("ages")["row_count"] == 2
 
 
 def test_all_graphs_and_nothing_that_writes(cluster: Cluster) -> None:

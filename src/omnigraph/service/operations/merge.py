@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.operation import GraphCommit, Lookup
+from omnigraph.service.stored.catalogue import NO_QUERIES, StoredQueries
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -27,6 +29,8 @@ class Merge(GraphCommit["Merged"]):
     strict: bool = False
     message: str | None = None
     idempotency_key: str | None = None
+    queries: StoredQueries = field(default=NO_QUERIES, compare=False, repr=False)
+    """What is stored with the graph: a merge that brings main a schema which one of them does not fit is refused."""
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (
@@ -36,6 +40,10 @@ class Merge(GraphCommit["Merged"]):
         )
 
     def on(self, graph: AnyGraph, caller: Caller) -> Merged:
+        if self.queries and not self.dry_run:
+            from omnigraph.service.stored.merging import require_fitting_merge
+
+            require_fitting_merge(self.queries, graph, self.source, self.into)
         return graph.merge(
             self.source,
             self.into,

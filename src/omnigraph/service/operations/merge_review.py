@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action, ReviewRule
 from omnigraph.service.operation import GraphChange, Lookup
+from omnigraph.service.stored.catalogue import NO_QUERIES, StoredQueries
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -28,6 +29,8 @@ class MergeReview(GraphChange["Review"]):
     message: str | None = None
     rules: tuple[ReviewRule, ...] = ()
     """What the policy demands of branches of the graph; the service says it."""
+    queries: StoredQueries = field(default=NO_QUERIES, compare=False, repr=False)
+    """What is stored with the graph: a merge that brings main a schema which one of them does not fit is refused."""
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (lookup.review(self.review, Action.REVIEW_MERGE),)
@@ -37,6 +40,12 @@ class MergeReview(GraphChange["Review"]):
 
     def on(self, graph: AnyGraph, caller: Caller) -> Review:
         rules: tuple[ReviewRule, ...] = ()
+        if self.queries:
+            from omnigraph.service.stored.merging import require_fitting_merge
+
+            asked = graph.reviews.get(self.review)
+            if asked.source_exists:
+                require_fitting_merge(self.queries, graph, asked.source, asked.target)
         if self.rules:
             target = graph.reviews.get(self.review).target
             rules = tuple(rule for rule in self.rules if rule.applies_to(target))

@@ -89,7 +89,7 @@ def unlocked(found: Unlocked) -> list[str]:
 
 
 def _changes(changes: Iterable[Change], desired: Desired | None) -> list[str]:
-    """A line per change, and its steps below it. Parts that go with their graph stand below it; digests that only follow nowhere."""
+    """A line per change, and below it its steps and what goes with it. Digests that only follow from others are left out."""
     changes = list(changes)
     shown = [change for change in changes if change.disposition != "derived"]
     going: dict[str | None, list[str]] = {}

@@ -50,6 +50,14 @@ ROUTES: Final = (
     Route("GET", "/admin/audit", admin.audit, "audit", "Show what was decided and written", answer=own.AuditOutput),
     Route("GET", "/graphs", about.list_graphs, "listGraphs", "List the graphs", answer=o.GraphListResponse),
     Route(
+        "GET",
+        "/graphs/discovery",
+        about.discover,
+        "discoverGraphs",
+        "List the graphs that the caller may work with",
+        answer=o.GraphDiscoveryResponse,
+    ),
+    Route(
         "POST",
         "/mcp",
         agents.of_server,

@@ -18,7 +18,7 @@ from omnigraph.service import Caller, GraphRef
 if TYPE_CHECKING:
     from omnigraph.service.graphs import Graphs
     from omnigraph.service.operation import Operation
-    from omnigraph.service.stored import StoredQuery
+    from omnigraph.service.stored import StoredQueries, StoredQuery
     from omnigraph.surfaces.mcp.tool import Tool
     from omnigraph.wire.outputs import GraphEntry, HealthOutput
 
@@ -147,6 +147,13 @@ class Call:
     def run(self, operation: Operation[R]) -> R:
         """Through the door."""
         return self.session.door.run(self.caller, operation)
+
+    @property
+    def queries(self) -> StoredQueries:
+        """What is stored with the graph."""
+        from omnigraph.service.stored import StoredQueries
+
+        return StoredQueries(tuple(self.session.stored.get(self.graph.name, ())))
 
     def branch(self, given: str | None) -> str:
         """The branch that is meant."""

@@ -11,9 +11,18 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from omnigraph.errors import NotFound
 from omnigraph.model.versions import INTERNAL_SCHEMA_VERSION, __version__
 from omnigraph.policy.port import Access, Action
+from omnigraph.service.graphs import GraphRef
 from omnigraph.surfaces.http.answering.answers import answer
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.wire.outputs import GraphEntry, GraphListResponse, HealthOutput, ReadyOutput, ReloadFailureOutput
+from omnigraph.wire.outputs import (
+    DiscoveredGraph,
+    GraphDiscoveryResponse,
+    GraphEntry,
+    GraphListResponse,
+    HealthOutput,
+    ReadyOutput,
+    ReloadFailureOutput,
+)
 from omnigraph.wire.own_outputs import ProtectedResourceOutput
 
 _STYLE_ONLY: Final = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
@@ -59,6 +68,17 @@ async def list_graphs(call: Call) -> Response:
     """The graphs that are served."""
     call.service.decide(call.caller, "graphs list", "root", Access(Action.GRAPH_LIST))
     return answer(GraphListResponse(graphs=[GraphEntry(graph_id=g.id, uri=g.uri) for g in call.revision.graphs]))
+
+
+async def discover(call: Call) -> Response:
+    """The graphs that the caller may read, or invoke a stored query of. Nothing is said of the others."""
+    found = await call.do(lambda: [g.id for g in call.revision.graphs if _may_use(call, g.ref)])
+    return answer(GraphDiscoveryResponse(graphs=[DiscoveredGraph(graph_id=graph_id) for graph_id in found]))
+
+
+def _may_use(call: Call, graph: GraphRef) -> bool:
+    ways = (Access(Action.READ), Access(Action.READ, "main"), Access(Action.INVOKE_QUERY))
+    return any(call.service.may(call.caller, graph, access) for access in ways)
 
 
 async def protected_resource(call: Call) -> Response:

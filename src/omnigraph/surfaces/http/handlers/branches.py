@@ -63,6 +63,7 @@ async def merge(call: Call) -> Response:
         bool(wanted.strict),
         wanted.message,
         call.idempotency_key,
+        call.graph.queries,
     )
     merged = await call.run(operation)
     if not wanted.delete_branch:

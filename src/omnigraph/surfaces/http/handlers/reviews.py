@@ -119,7 +119,13 @@ async def merge(call: Call) -> Response:
     """It is merged."""
     wanted = await call.json(w.ReviewMergeRequest)
     operation = MergeReview(
-        call.graph.ref, _number(call), wanted.commit, resolution(wanted.resolve), bool(wanted.strict), wanted.message
+        call.graph.ref,
+        _number(call),
+        wanted.commit,
+        resolution(wanted.resolve),
+        bool(wanted.strict),
+        wanted.message,
+        queries=call.graph.queries,
     )
     return answer(_output(await call.run(operation)))
 

@@ -109,7 +109,7 @@ class BranchesMerge(Input, frozen=True):
 def branches_merge(call: Call, given: BranchesMerge) -> Any:
     """A branch goes into another one."""
     target = "main" if given.target is None else named(given.target, "target")
-    merged = call.run(Merge(call.graph, named(given.source, "source"), target))
+    merged = call.run(Merge(call.graph, named(given.source, "source"), target, queries=call.queries))
     found = merged.to_dict()
     return found if merged.commit is None else {**found, "commit": merged.commit.to_dict()}
 

@@ -163,7 +163,7 @@ class ReviewsMerge(Input, frozen=True):
 
 def reviews_merge(call: Call, given: ReviewsMerge) -> Any:
     """The source goes into the target, as far as those who have a say approved it."""
-    return _shown(call, call.run(MergeReview(call.graph, given.review, named(given.commit, "commit"))))
+    return _shown(call, call.run(MergeReview(call.graph, given.review, named(given.commit, "commit"), queries=call.queries)))
 
 
 TOOLS = (
