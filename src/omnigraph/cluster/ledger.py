@@ -3,8 +3,8 @@
 It is a value: every change gives another one, and `store` publishes it by replacing the file under the condition that nobody else
 has. `applied_revision.config_digest` is set by an apply that reached everything `cluster.yaml` asks for, and by nothing else.
 
-It is read strictly (`read_ledger`): every member is there and of its kind, digests are digests, addresses are addresses. Paths are
-made of both, so nothing that somebody wrote into the file leads anywhere else.
+It is read strictly (`read_ledger`): every member is there and of its kind, digests are digests, addresses are addresses. Paths
+are made of both, so nothing that somebody wrote into the file leads anywhere else.
 """
 
 from __future__ import annotations
