@@ -17,7 +17,7 @@ from python_reference import python_page
 from omnigraph import errors
 from omnigraph.catalog.check.rules import SCHEMA_RULES, TYPING_RULES
 from omnigraph.catalog.migration.codes import CODES, Family
-from omnigraph.cluster.diagnostics import CODES as CLUSTER_CODES
+from omnigraph.cluster.config.diagnostics import CODES as CLUSTER_CODES
 from omnigraph.errors import GraphError, exit_code
 from omnigraph.language.gq import conditions, expressions
 from omnigraph.language.gq import grammar as gq_grammar

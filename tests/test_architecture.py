@@ -175,6 +175,7 @@ def test_agents_file_has_a_line_for_every_package_and_room() -> None:
     assert _named_in_agents("package under `src/omnigraph/`") == packages
     assert _named_in_agents("room of `storage`") == _parts_of(PACKAGE / "storage")
     assert _named_in_agents("room of `engine`") == _parts_of(PACKAGE / "engine")
+    assert _named_in_agents("room of `cluster`") == _parts_of(PACKAGE / "cluster")
     assert _named_in_agents("room of `engine/load/read`") == _parts_of(PACKAGE / "engine" / "load" / "read")
 
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cluster import layout
-from omnigraph.cluster.applying import apply
-from omnigraph.cluster.ledger import pretty
-from omnigraph.cluster.observing import import_, refresh, status
-from omnigraph.cluster.outputs import Applied, Approved, Observed, Planned, Unlocked, Validated
-from omnigraph.cluster.planning import approve, plan, validate
-from omnigraph.cluster.records import Approval, Lock, Sidecar
-from omnigraph.cluster.serving import ClusterNotReady, read_serving
-from omnigraph.cluster.session import Control
-from omnigraph.cluster.unlocking import force_unlock
+from omnigraph.cluster.applying.apply import apply
+from omnigraph.cluster.applying.observing import import_, refresh, status
+from omnigraph.cluster.applying.outputs import Applied, Approved, Observed, Planned, Unlocked, Validated
+from omnigraph.cluster.applying.planning import approve, plan, validate
+from omnigraph.cluster.applying.session import Control
+from omnigraph.cluster.applying.unlocking import force_unlock
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.records import Approval, Lock, Sidecar
+from omnigraph.cluster.ledger.state import pretty
+from omnigraph.cluster.serving.revision import ClusterNotReady, read_serving
 from omnigraph.errors import StorageError
 from omnigraph.service import Caller, Origin, Service
 from omnigraph.service.direct import DirectGraphs

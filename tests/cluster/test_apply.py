@@ -10,8 +10,8 @@ import pytest
 from tests.cluster.clusters import FULL, MORE, NAMES, NONE, OTHER, PERSON, SIMPLE, TEAM, TWO, Cluster
 
 import omnigraph as og
-from omnigraph.cluster import layout
-from omnigraph.cluster.serving import ClusterNotReady, find_graph, find_root, read_serving
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.serving.revision import ClusterNotReady, find_graph, find_root, read_serving
 from omnigraph.errors import ScopeError
 from omnigraph.surfaces.cli.main import run
 

@@ -23,8 +23,8 @@ import pytest
 from tests.cluster.clusters import FULL, MORE, NAMES, TEAM, Cluster
 
 import omnigraph as og
-from omnigraph.cluster import layout
-from omnigraph.cluster.serving import read_serving
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.serving.revision import read_serving
 from omnigraph.storage.files.effects import Call, Effects
 
 ROOT = Path(__file__).parents[2]
@@ -227,7 +227,7 @@ def test_a_process_that_is_killed_is_continued(prepared: dict[str, Path], tmp_pa
 SLOW = """
     import sys, time
     from pathlib import Path
-    from omnigraph.cluster.live import LiveGraphs
+    from omnigraph.cluster.applying.live import LiveGraphs
     from omnigraph.surfaces.cli.main import run
 
     create = LiveGraphs.create
@@ -280,7 +280,7 @@ def test_many_appliers_at_once(tmp_path: Path, anywhere: Cluster) -> None:
 
 def test_a_stolen_lock_does_not_lose_the_ledger(cluster: Cluster) -> None:
     """Two at work at once, because one took the other's lock: one publishes, the other is told and publishes nothing."""
-    from omnigraph.cluster.live import LiveGraphs
+    from omnigraph.cluster.applying.live import LiveGraphs
 
     cluster.config(BOTH)
     original: Any = LiveGraphs.create

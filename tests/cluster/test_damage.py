@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.cluster.clusters import FULL, Cluster
 
-from omnigraph.cluster import layout
-from omnigraph.cluster.diagnostics import CODES, Diagnostic
-from omnigraph.cluster.outputs import Output
-from omnigraph.cluster.serving import applied_cas, find_graph
+from omnigraph.cluster.applying.outputs import Output
+from omnigraph.cluster.config.diagnostics import CODES, Diagnostic
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.serving.revision import applied_cas, find_graph
 from omnigraph.errors import GraphError
 
 RICH = f"""{FULL}  lists: {{ file: lists.yaml, applies_to: [cluster] }}

@@ -12,9 +12,9 @@ import pytest
 from tests.cluster.clusters import FULL, MORE, NAMES, NONE, OTHER, PERSON, SIMPLE, TWO, Cluster, failing, unreadable
 
 import omnigraph as og
-from omnigraph.cluster import layout
-from omnigraph.cluster.diagnostics import CODES, Diagnostic
-from omnigraph.cluster.serving import find_graph
+from omnigraph.cluster.config.diagnostics import CODES, Diagnostic
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.serving.revision import find_graph
 from omnigraph.errors import NotFound
 from omnigraph.storage.files.effects import Call
 from omnigraph.surfaces.http.graphs import RESERVED, is_graph_id
@@ -107,7 +107,7 @@ def edited(cluster: Cluster) -> Iterable[Diagnostic]:
 def moved(cluster: Cluster) -> Iterable[Diagnostic]:
     """Somebody else publishes while this one is at work; it has no lock."""
     cluster.config(f"{SIMPLE}state: {{ lock: false }}\n")
-    from omnigraph.cluster.live import LiveGraphs
+    from omnigraph.cluster.applying.live import LiveGraphs
 
     original = LiveGraphs.create
 
@@ -153,7 +153,7 @@ def copies_unwritable(cluster: Cluster) -> Iterable[Diagnostic]:
 
 
 def changed_while_applying(cluster: Cluster) -> Iterable[Diagnostic]:
-    from omnigraph.cluster.live import LiveGraphs
+    from omnigraph.cluster.applying.live import LiveGraphs
 
     original = LiveGraphs.create
 
@@ -179,7 +179,7 @@ def approval_used_up(cluster: Cluster) -> Iterable[Diagnostic]:
     """Somebody without the lock uses the approval up, after it was found good."""
     cluster.applied().config(NONE)
     approved = cluster.approve("graph.people")
-    from omnigraph.cluster import applying
+    from omnigraph.cluster.applying import apply as applying
 
     original = applying._Work._delete
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 from tests.cluster.clusters import FULL, NAMES, PERSON, SIMPLE, TEAM, Cluster
 
-from omnigraph.cluster import digests
+from omnigraph.cluster.config import digests
 
 
 def hexed(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cluster.serving import read_serving
+from omnigraph.cluster.serving.revision import read_serving
 from omnigraph.surfaces.cli.main import run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster"

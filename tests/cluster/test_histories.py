@@ -15,8 +15,8 @@ from tests.cluster.clusters import NAMES, TEAM, Cluster
 from tests.cluster.test_crash import Clock, Died
 
 import omnigraph as og
-from omnigraph.cluster import layout
-from omnigraph.cluster.serving import read_serving
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.serving.revision import read_serving
 
 GRAPHS = ("a", "b")
 SCHEMAS = [f"node Person {{ name: String @key {extra} }}\n" for extra in ("", " age: I32?", " age: I32?  city: String?")]

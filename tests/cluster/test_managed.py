@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.clusters import MORE, PERSON, Cluster
 
 import omnigraph as og
-from omnigraph.cluster.managed import AppliedSchema, managing
+from omnigraph.cluster.serving.managed import AppliedSchema, managing
 from omnigraph.surfaces.cli.main import run
 
 

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from tests.surfaces.calling import ADD, NAMES, SCHEMA, Call, leaves
 
 import omnigraph as og_api
-from omnigraph.cluster.ledger import Ledger, Resource, pretty
-from omnigraph.cluster.records import Lock
+from omnigraph.cluster.config.resources import Resource
+from omnigraph.cluster.ledger.records import Lock
+from omnigraph.cluster.ledger.state import Ledger, pretty
 from omnigraph.surfaces.cli.main import COMMANDS, HIDDEN, MEANT, OLDER, cli
 from omnigraph.surfaces.cli.scope import PURPOSE, Capability, Command
 

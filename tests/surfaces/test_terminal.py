@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from tests.surfaces.test_contract import CALLS
 
 import omnigraph as og
-from omnigraph.cluster.ledger import Ledger, Resource, Status, pretty
-from omnigraph.cluster.records import Lock
+from omnigraph.cluster.config.resources import Resource
+from omnigraph.cluster.ledger.records import Lock
+from omnigraph.cluster.ledger.state import Ledger, Status, pretty
 from omnigraph.model.printable import printable
 from omnigraph.service.audit import AuditRecord
 from omnigraph.service.audit_log import FileSink

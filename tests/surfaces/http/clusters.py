@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 import omnigraph as og
-from omnigraph.cluster import addresses, digests, layout
-from omnigraph.cluster.ledger import BlobBase, BlobPolicy, Ledger, Profile, Resource
+from omnigraph.cluster.config import addresses, digests
+from omnigraph.cluster.config.resources import BlobBase, BlobPolicy, Profile, Resource
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.state import Ledger
 
 SCHEMA = "node Person { name: String @key  age: I32? }\n"
 NAMES = "query names() { match { $p: Person } return { $p.name } }\n"

@@ -21,7 +21,7 @@ from tests.surfaces.http.clusters import ADMINS, COUNT, NAMES, SCHEMA, TEAM, Clu
 from tests.surfaces.http.conftest import NO_CERTIFICATES, TOKENS
 
 import omnigraph as og
-from omnigraph.cluster.serving import ClusterNotReady
+from omnigraph.cluster.serving.revision import ClusterNotReady
 from omnigraph.errors import GraphError
 from omnigraph.surfaces.http.process.clustered import ClusterGraphs
 from omnigraph.surfaces.http.process.settings import Access, ServerSettings
@@ -306,7 +306,9 @@ def test_a_cluster_is_served_as_it_was_applied(cluster: Cluster, tmp_path: Path)
         invoked = server.ask("/graphs/a/queries/people", "bob", "POST", {})
         assert (invoked.status_code, invoked.json()["rows"]) == (200, [{"n": 3}])
         discovered = {actor: server.ask("/graphs/discovery", actor).json() for actor in ("ada", "bob")}
-        assert discovered == {actor: {"graphs": [{"graph_id": "a"}]} for actor in ("ada", "bob")}, "whoever may list graphs or not"
+        assert discovered == {actor: {"graphs": [{"graph_id": "a"}]} for actor in ("ada", "bob")}, (
+            "whoever may list graphs or not"
+        )
         assert httpx.get(f"{server.url}/graphs/discovery").status_code == 401
         schema = {"schema_source": "node Person { name: String @key }"}
         assert httpx.post(f"{server.url}/graphs/a/schema/apply", json=schema).status_code == 401

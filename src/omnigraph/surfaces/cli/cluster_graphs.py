@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from threading import Lock
 
-from omnigraph.cluster.serving import AppliedGraph, ServingRevision, find_graph, read_serving
+from omnigraph.cluster.serving.revision import AppliedGraph, ServingRevision, find_graph, read_serving
 from omnigraph.embedding import Embedder, Profile, configured
 from omnigraph.errors import GraphError, ScopeError, UsageError
 from omnigraph.language.source import Source

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from omnigraph.model.text_tables import aligned, padded, width
 
 if TYPE_CHECKING:
-    from omnigraph.cluster.desired import Desired
-    from omnigraph.cluster.differences import Change
-    from omnigraph.cluster.outputs import Applied, Approved, Observed, Planned, Unlocked, Validated
+    from omnigraph.cluster.applying.differences import Change
+    from omnigraph.cluster.applying.outputs import Applied, Approved, Observed, Planned, Unlocked, Validated
+    from omnigraph.cluster.config.desired import Desired
 
 _SIGNS: Final = {"create": "+", "update": "~", "delete": "-"}
 

@@ -297,7 +297,7 @@ def _in_cluster(cluster: str, graph: str | None) -> str:
     if isinstance(command, Command) and "cluster" not in command.usable:
         instead = "Go through a server (--server)" if command.capability is Capability.DATA else "Give the path of the graph"
         raise ScopeError(f"`{command.name}` does not work on a cluster", hint=f"{instead}, or give --store.")
-    from omnigraph.cluster.serving import find_graph
+    from omnigraph.cluster.serving.revision import find_graph
 
     return find_graph(here().settings.cluster(cluster), graph)[1]
 

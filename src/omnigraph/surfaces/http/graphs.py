@@ -16,7 +16,7 @@ from omnigraph.service.open_graphs import Held, OpenGraphs, Opening
 from omnigraph.service.stored import NO_QUERIES, StoredQueries
 
 if TYPE_CHECKING:
-    from omnigraph.cluster.managed import AppliedSchema
+    from omnigraph.cluster.serving.managed import AppliedSchema
     from omnigraph.service.results import Graph
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")

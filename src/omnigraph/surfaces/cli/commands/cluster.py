@@ -18,8 +18,8 @@ from omnigraph.surfaces.cli.quick_start import import_engine
 from omnigraph.surfaces.cli.scope import NOTHING, Capability, Group, caller, here
 
 if TYPE_CHECKING:
-    from omnigraph.cluster.outputs import Output
-    from omnigraph.cluster.session import Control
+    from omnigraph.cluster.applying.outputs import Output
+    from omnigraph.cluster.applying.session import Control
 
 SIGNED = frozenset({"as"})
 INTERRUPTED = 130
@@ -45,7 +45,7 @@ def _steal(function: Decorated) -> Decorated:
 def _control(folder: str, steal_after: str | None = None) -> Control:
     """Who runs a command, on which configuration."""
     import_engine()
-    from omnigraph.cluster.session import Control
+    from omnigraph.cluster.applying.session import Control
     from omnigraph.service.direct import DirectGraphs
 
     age: timedelta | None = None
@@ -72,7 +72,7 @@ def _told(output: Output, lines: Callable[[], list[str]], as_json: bool) -> int:
 def validate(folder: str, as_json: bool) -> int:
     """Check cluster.yaml and every file it names. Nothing else is looked at."""
     control = _control(folder)
-    from omnigraph.cluster.planning import validate as run
+    from omnigraph.cluster.applying.planning import validate as run
 
     found = run(control)
     return _told(found, lambda: cluster_text.validated(found), as_json)
@@ -85,7 +85,7 @@ def validate(folder: str, as_json: bool) -> int:
 def plan(folder: str, steal_after: str | None, as_json: bool) -> int:
     """Show what apply would create, change and delete, and what needs an approval. Nothing is changed."""
     control = _control(folder, steal_after)
-    from omnigraph.cluster.planning import plan as run
+    from omnigraph.cluster.applying.planning import plan as run
 
     found = run(control)
     return _told(found, lambda: cluster_text.planned(found), as_json)
@@ -106,7 +106,7 @@ def apply(folder: str, init: bool, steal_after: str | None, as_json: bool) -> in
     omnigraph cluster apply --config prod --init --as ada
     """
     control = _control(folder, steal_after)
-    from omnigraph.cluster.applying import apply as run
+    from omnigraph.cluster.applying.apply import apply as run
 
     try:
         found = run(control, init=init)
@@ -127,7 +127,7 @@ def approve(resource: str, folder: str, steal_after: str | None, as_json: bool) 
     The consent is for this configuration and this state of the graph: if one of them changes, it has to be given again.
     """
     control = _control(folder, steal_after)
-    from omnigraph.cluster.planning import approve as run
+    from omnigraph.cluster.applying.planning import approve as run
 
     found = run(control, resource)
     return _told(found, lambda: cluster_text.approved(found), as_json)
@@ -139,7 +139,7 @@ def approve(resource: str, folder: str, steal_after: str | None, as_json: bool) 
 def status(folder: str, as_json: bool) -> int:
     """Show what was applied and how it is doing, by the ledger alone."""
     control = _control(folder)
-    from omnigraph.cluster.observing import status as run
+    from omnigraph.cluster.applying.observing import status as run
 
     found = run(control)
     return _told(found, lambda: cluster_text.observed(found), as_json)
@@ -152,7 +152,7 @@ def status(folder: str, as_json: bool) -> int:
 def refresh(folder: str, steal_after: str | None, as_json: bool) -> int:
     """Correct the ledger by what there is: graphs, their schemas, copies of queries and policies."""
     control = _control(folder, steal_after)
-    from omnigraph.cluster.observing import refresh as run
+    from omnigraph.cluster.applying.observing import refresh as run
 
     found = run(control)
     return _told(found, lambda: cluster_text.observed(found), as_json)
@@ -165,7 +165,7 @@ def refresh(folder: str, steal_after: str | None, as_json: bool) -> int:
 def import_(folder: str, steal_after: str | None, as_json: bool) -> int:
     """Begin a ledger with the graphs that exist. Nothing of them is changed."""
     control = _control(folder, steal_after)
-    from omnigraph.cluster.observing import import_ as run
+    from omnigraph.cluster.applying.observing import import_ as run
 
     found = run(control)
     return _told(found, lambda: cluster_text.observed(found), as_json)
@@ -178,7 +178,7 @@ def import_(folder: str, steal_after: str | None, as_json: bool) -> int:
 def force_unlock(lock_id: str, folder: str, as_json: bool) -> int:
     """Remove the lock of a command that is dead. `cluster status` shows its id."""
     control = _control(folder)
-    from omnigraph.cluster.unlocking import force_unlock as run
+    from omnigraph.cluster.applying.unlocking import force_unlock as run
 
     found = run(control, lock_id)
     return _told(found, lambda: cluster_text.unlocked(found), as_json)

@@ -71,7 +71,7 @@ def command(
         else:
             say(schema, nl=False)
         return
-    from omnigraph.cluster.managed import require_unmanaged
+    from omnigraph.cluster.serving.managed import require_unmanaged
 
     require_unmanaged(checked(uri), "a new graph")
     with connect_to(checked(uri), read_only=False) as graph:

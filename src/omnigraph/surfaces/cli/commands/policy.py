@@ -197,7 +197,7 @@ def _applied(cluster: str | None, graph: str | None) -> tuple[str, str]:
     """The name and the text of a bundle that a cluster has applied: that of a graph, or the only one."""
     if cluster is None:
         raise ScopeError("no policy is given", hint="Give --file, or --cluster and perhaps --graph.")
-    from omnigraph.cluster.serving import read_serving
+    from omnigraph.cluster.serving.revision import read_serving
 
     revision = read_serving(here().settings.cluster(cluster))
     if graph is not None:

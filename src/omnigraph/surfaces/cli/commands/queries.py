@@ -114,7 +114,7 @@ def _in_files(places: tuple[str, ...]) -> list[QuerySignature]:
 
 def _applied() -> tuple[StoredQueries, tuple[Problem, ...]]:
     """What a cluster has applied to one of its graphs."""
-    from omnigraph.cluster.serving import find_graph, read_serving
+    from omnigraph.cluster.serving.revision import find_graph, read_serving
     from omnigraph.language.source import Source
     from omnigraph.service.stored.catalogue import read_named
 

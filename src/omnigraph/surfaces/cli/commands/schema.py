@@ -162,7 +162,7 @@ def apply(
     where = address(uri)
     desired: str | Path | None = None if desired_path is None else Path(desired_path)
     if not is_served(where):
-        from omnigraph.cluster.managed import managing, schema_for_branches
+        from omnigraph.cluster.serving.managed import managing, schema_for_branches
 
         if managing(where) is not None:
             desired = schema_for_branches(where, given, (branch, *also), allow_data_loss=allow_data_loss)

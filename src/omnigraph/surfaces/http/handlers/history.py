@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 from starlette.responses import Response
 
-from omnigraph.cluster.managed import ON_BRANCHES
+from omnigraph.cluster.serving.managed import ON_BRANCHES
 from omnigraph.errors import UsageError
 from omnigraph.language.source import Source
 from omnigraph.service.operations.apply_schema import ApplySchema

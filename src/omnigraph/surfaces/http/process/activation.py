@@ -57,7 +57,7 @@ class Failure:
     @property
     def codes(self) -> list[str]:
         """What it was, in words that name no place."""
-        from omnigraph.cluster.serving import ClusterNotReady
+        from omnigraph.cluster.serving.revision import ClusterNotReady
 
         return [d.code for d in self.error.diagnostics] if isinstance(self.error, ClusterNotReady) else [self.error.code]
 

@@ -22,8 +22,8 @@ from typing import Final
 
 import msgspec
 
-from omnigraph.cluster.diagnostics import Diagnostic
-from omnigraph.cluster.serving import (
+from omnigraph.cluster.config.diagnostics import Diagnostic
+from omnigraph.cluster.serving.revision import (
     AppliedGraph,
     ClusterNotReady,
     ServedProvider,
@@ -32,7 +32,7 @@ from omnigraph.cluster.serving import (
     no_healthy_graphs,
     read_serving,
 )
-from omnigraph.cluster.serving import Bundle as AppliedBundle
+from omnigraph.cluster.serving.revision import Bundle as AppliedBundle
 from omnigraph.embedding import Embedder, InvalidProfile, Profile, configured
 from omnigraph.errors import BrokenQueries, GraphError, UsageError
 from omnigraph.language.source import Source

@@ -19,12 +19,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cluster import addresses, digests, layout
-from omnigraph.cluster.config import FILE, read_config, storage_problem, storage_root
-from omnigraph.cluster.diagnostics import Diagnostic, Diagnostics
-from omnigraph.cluster.ledger import Ledger, tampered
-from omnigraph.cluster.managed import AppliedSchema, read_applied_schema
-from omnigraph.cluster.store import ClusterStore
+from omnigraph.cluster.config import addresses, digests
+from omnigraph.cluster.config.cluster_yaml import FILE, read_config, storage_problem, storage_root
+from omnigraph.cluster.config.diagnostics import Diagnostic, Diagnostics
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.state import Ledger, tampered
+from omnigraph.cluster.ledger.store import ClusterStore
+from omnigraph.cluster.serving.managed import AppliedSchema, read_applied_schema
 from omnigraph.errors import GraphError, NotFound, ScopeError, UsageError
 from omnigraph.hints import Hint
 from omnigraph.model.frozen import frozen

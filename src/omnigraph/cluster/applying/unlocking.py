@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from omnigraph.cluster import layout
-from omnigraph.cluster.desired import read_desired
-from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.outputs import StateObservations, Unlocked
-from omnigraph.cluster.session import Control, open_store
+from omnigraph.cluster.applying.outputs import StateObservations, Unlocked
+from omnigraph.cluster.applying.session import Control, open_store
+from omnigraph.cluster.config.desired import read_desired
+from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
+from omnigraph.cluster.ledger import layout
 from omnigraph.errors import GraphError
 
 

@@ -6,14 +6,12 @@ Ids of graphs and of approvals become parts of paths, so they are checked where 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
 
-from omnigraph.cluster import addresses
+from omnigraph.cluster.config import addresses
 
-Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", description="SHA-256, in hexadecimal digits")]
 Kind = Literal["graph_create", "schema_apply", "graph_delete"]
 T = TypeVar("T")
 

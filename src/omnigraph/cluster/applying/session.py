@@ -15,14 +15,14 @@ from pathlib import Path
 
 import msgspec
 
-from omnigraph.cluster import layout
-from omnigraph.cluster.desired import Desired, read_desired
-from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.ledger import Ledger, pretty, tampered
-from omnigraph.cluster.live import LiveGraphs
-from omnigraph.cluster.outputs import StateObservations
-from omnigraph.cluster.records import Lock
-from omnigraph.cluster.store import ClusterStore, State, StateMoved
+from omnigraph.cluster.applying.live import LiveGraphs
+from omnigraph.cluster.applying.outputs import StateObservations
+from omnigraph.cluster.config.desired import Desired, read_desired
+from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.records import Lock
+from omnigraph.cluster.ledger.state import Ledger, pretty, tampered
+from omnigraph.cluster.ledger.store import ClusterStore, State, StateMoved
 from omnigraph.errors import AlreadyExists, GraphError, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource

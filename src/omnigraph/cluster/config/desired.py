@@ -10,10 +10,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnigraph.cluster import addresses, checks, digests
-from omnigraph.cluster.config import Config, GraphConfig, Queries, read_config, storage_root
-from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.ledger import BlobPolicy, Profile, Resource, graph_digest
+from omnigraph.cluster.config import addresses, checks, digests
+from omnigraph.cluster.config.cluster_yaml import Config, GraphConfig, Queries, read_config, storage_root
+from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.config.resources import BlobPolicy, Profile, Resource, graph_digest
 from omnigraph.model.frozen import frozen
 
 if TYPE_CHECKING:

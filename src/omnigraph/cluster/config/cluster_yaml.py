@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from omnigraph.cluster import addresses
-from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.yaml_text import read_yaml
+from omnigraph.cluster.config import addresses
+from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.config.yaml_text import read_yaml
 from omnigraph.model.frozen import frozen
 
 FILE: Final = "cluster.yaml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.cluster.diagnostics import Diagnostics
+from omnigraph.cluster.config.diagnostics import Diagnostics
 
 
 def read_yaml(text: str, name: str, problems: Diagnostics) -> Any:

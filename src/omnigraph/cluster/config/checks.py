@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.ledger import BlobBase, BlobPolicy
+from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.config.resources import BlobBase, BlobPolicy
 from omnigraph.errors import GraphError, LanguageError, ParseError
 
 if TYPE_CHECKING:

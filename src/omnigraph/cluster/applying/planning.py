@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from omnigraph.cluster import addresses, checks, layout
-from omnigraph.cluster.config import FILE
-from omnigraph.cluster.desired import read_desired
-from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.differences import Changes, Gate, classify, find_changes, open_gates
-from omnigraph.cluster.ledger import Ledger
-from omnigraph.cluster.outputs import Approved, Planned, Validated
-from omnigraph.cluster.records import Approval
-from omnigraph.cluster.recovery import sweep
-from omnigraph.cluster.session import Control, Session, open_store, require_sound
+from omnigraph.cluster.applying.differences import Changes, Gate, classify, find_changes, open_gates
+from omnigraph.cluster.applying.outputs import Approved, Planned, Validated
+from omnigraph.cluster.applying.recovery import sweep
+from omnigraph.cluster.applying.session import Control, Session, open_store, require_sound
+from omnigraph.cluster.config import addresses, checks
+from omnigraph.cluster.config.cluster_yaml import FILE
+from omnigraph.cluster.config.desired import read_desired
+from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.records import Approval
+from omnigraph.cluster.ledger.state import Ledger
 from omnigraph.errors import Forbidden, GraphError
 from omnigraph.model.frozen import frozen
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from omnigraph.cluster import layout
-from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.ledger import ApprovalRecord, Ledger
-from omnigraph.cluster.records import Approval
-from omnigraph.cluster.session import Session
-from omnigraph.cluster.store import Pending
+from omnigraph.cluster.applying.session import Session
+from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.records import Approval
+from omnigraph.cluster.ledger.state import ApprovalRecord, Ledger
+from omnigraph.cluster.ledger.store import Pending
 from omnigraph.errors import GraphError
 
 

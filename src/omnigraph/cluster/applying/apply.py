@@ -20,18 +20,20 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from omnigraph.cluster import addresses, digests, layout
-from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.differences import Change, Changes, Gate, demote
-from omnigraph.cluster.ledger import APPLIED, Ledger, Observation, Resource, Status
-from omnigraph.cluster.observing import look_at_graphs
-from omnigraph.cluster.outputs import Applied
-from omnigraph.cluster.planning import changes_of
-from omnigraph.cluster.records import Kind, Sidecar
-from omnigraph.cluster.recovery import Swept, gone, sweep
-from omnigraph.cluster.session import Control, Session, require_sound
-from omnigraph.cluster.settling import consumed, finish
-from omnigraph.cluster.store import Pending
+from omnigraph.cluster.applying.differences import Change, Changes, Gate, demote
+from omnigraph.cluster.applying.observing import look_at_graphs
+from omnigraph.cluster.applying.outputs import Applied
+from omnigraph.cluster.applying.planning import changes_of
+from omnigraph.cluster.applying.recovery import Swept, gone, sweep
+from omnigraph.cluster.applying.session import Control, Session, require_sound
+from omnigraph.cluster.applying.settling import consumed, finish
+from omnigraph.cluster.config import addresses, digests
+from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
+from omnigraph.cluster.config.resources import Resource
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.records import Kind, Sidecar
+from omnigraph.cluster.ledger.state import APPLIED, Ledger, Observation, Status
+from omnigraph.cluster.ledger.store import Pending
 from omnigraph.errors import CleanupUnderWay, Forbidden, GraphError
 
 BEGIN_HINT = "there is no ledger; `omnigraph cluster import` begins one, or give --init"

@@ -25,12 +25,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from omnigraph.cluster import addresses
-from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.ledger import APPLIED, Ledger, Observation, RecoveryRecord, Resource, Status
-from omnigraph.cluster.live import LiveGraphs, Seen
-from omnigraph.cluster.records import Sidecar
-from omnigraph.cluster.store import ClusterStore, Pending
+from omnigraph.cluster.applying.live import LiveGraphs, Seen
+from omnigraph.cluster.config import addresses
+from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
+from omnigraph.cluster.config.resources import Resource
+from omnigraph.cluster.ledger.records import Sidecar
+from omnigraph.cluster.ledger.state import APPLIED, Ledger, Observation, RecoveryRecord, Status
+from omnigraph.cluster.ledger.store import ClusterStore, Pending
 from omnigraph.errors import Forbidden, GraphError
 
 PENDING = "actual_applied_state_pending"

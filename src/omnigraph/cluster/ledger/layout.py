@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from omnigraph.cluster import addresses
+from omnigraph.cluster.config import addresses
 
 STATE: Final = "__cluster/state.json"
 LOCK: Final = "__cluster/lock.json"

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from omnigraph.cluster import addresses, digests, layout
-from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.store import ClusterStore
+from omnigraph.cluster.config import addresses, digests
+from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.store import ClusterStore
 from omnigraph.errors import GraphError, ScopeError
 from omnigraph.model.frozen import frozen
 from omnigraph.service.objects import SmallObjects

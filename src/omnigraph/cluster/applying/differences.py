@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnigraph.cluster import addresses
-from omnigraph.cluster.desired import Desired
-from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.ledger import Ledger, Resource
-from omnigraph.cluster.records import Approval
+from omnigraph.cluster.config import addresses
+from omnigraph.cluster.config.desired import Desired
+from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.config.resources import Resource
+from omnigraph.cluster.ledger.records import Approval
+from omnigraph.cluster.ledger.state import Ledger
 from omnigraph.model.frozen import frozen
 
 Operation = Literal["create", "update", "delete"]

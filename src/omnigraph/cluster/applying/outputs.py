@@ -8,13 +8,14 @@ from datetime import datetime
 
 import msgspec
 
-from omnigraph.cluster import addresses, layout
-from omnigraph.cluster.desired import Desired
-from omnigraph.cluster.diagnostics import Diagnostic
-from omnigraph.cluster.differences import Change, Gate
-from omnigraph.cluster.ledger import Ledger
-from omnigraph.cluster.records import Lock
-from omnigraph.cluster.store import ClusterStore, State
+from omnigraph.cluster.applying.differences import Change, Gate
+from omnigraph.cluster.config import addresses
+from omnigraph.cluster.config.desired import Desired
+from omnigraph.cluster.config.diagnostics import Diagnostic
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.records import Lock
+from omnigraph.cluster.ledger.state import Ledger
+from omnigraph.cluster.ledger.store import ClusterStore, State
 from omnigraph.model.frozen import frozen
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnigraph.cluster import digests, layout
+from omnigraph.cluster.config import digests
+from omnigraph.cluster.ledger import layout
 from omnigraph.errors import Forbidden, GraphError, NotFound
 from omnigraph.language.source import Source
 from omnigraph.model.frozen import frozen

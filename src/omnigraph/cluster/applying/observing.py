@@ -10,16 +10,18 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from omnigraph.cluster import addresses, digests, layout
-from omnigraph.cluster.desired import read_desired
-from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.ledger import APPLIED, Ledger, Observation, Resource, Status
-from omnigraph.cluster.live import Seen
-from omnigraph.cluster.outputs import Observed, StateObservations
-from omnigraph.cluster.recovery import Swept, sweep
-from omnigraph.cluster.session import Control, Session, open_store
-from omnigraph.cluster.settling import finish
-from omnigraph.cluster.store import ClusterStore, State
+from omnigraph.cluster.applying.live import Seen
+from omnigraph.cluster.applying.outputs import Observed, StateObservations
+from omnigraph.cluster.applying.recovery import Swept, sweep
+from omnigraph.cluster.applying.session import Control, Session, open_store
+from omnigraph.cluster.applying.settling import finish
+from omnigraph.cluster.config import addresses, digests
+from omnigraph.cluster.config.desired import read_desired
+from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
+from omnigraph.cluster.config.resources import Resource
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.state import APPLIED, Ledger, Observation, Status
+from omnigraph.cluster.ledger.store import ClusterStore, State
 from omnigraph.errors import Forbidden, GraphError
 
 _log = logging.getLogger(__name__)

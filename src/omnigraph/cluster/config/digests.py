@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.cluster.config import Config
+from omnigraph.cluster.config.cluster_yaml import Config
 
 
 def of_bytes(content: bytes) -> str:

@@ -11,10 +11,11 @@ from typing import TypeVar
 
 import msgspec
 
-from omnigraph.cluster import digests, layout
-from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.ledger import Ledger, pretty, read_ledger
-from omnigraph.cluster.records import Approval, Lock, Sidecar, Unsupported, decoded
+from omnigraph.cluster.config import digests
+from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.ledger import layout
+from omnigraph.cluster.ledger.records import Approval, Lock, Sidecar, Unsupported, decoded
+from omnigraph.cluster.ledger.state import Ledger, pretty, read_ledger
 from omnigraph.errors import AlreadyExists, GraphError
 from omnigraph.model.frozen import frozen
 from omnigraph.service.objects import SmallObjects
