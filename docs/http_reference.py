@@ -19,6 +19,7 @@ _ADD = '"query": "query add($n: String) { insert Person { name: $n } }"'
 EXAMPLES: dict[str, str] = {
     "health": 'server.get("/healthz")',
     "ready": 'server.get("/readyz")',
+    "whoami": 'server.get("/whoami")',
     "listGraphs": 'server.get("/graphs")',
     "discoverGraphs": 'server.get("/graphs/discovery")',
     "cluster_getSnapshot": 'people.get("/snapshot", params={"branch": "main"})',

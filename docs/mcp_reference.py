@@ -7,7 +7,7 @@ from typing import Any
 from omnigraph.surfaces.mcp.prompts import PROMPTS
 from omnigraph.surfaces.mcp.resources import GUIDES
 from omnigraph.surfaces.mcp.tool import Tool
-from omnigraph.surfaces.mcp.tools import TOOLS
+from omnigraph.surfaces.mcp.tools import MEMORY_TOOLS, TOOLS
 from omnigraph.surfaces.mcp.tools.stored import MANY
 
 _EFFECTS = {
@@ -25,7 +25,9 @@ def mcp_page() -> str:
         " may use it. Every answer is text and, as `structuredContent`, data. Lists come in pages:"
         " `next_page_token` is sent as `pageToken`."
     )
-    parts = [lead, "## Tools", *(_tool(tool) for tool in TOOLS), "### Stored queries", _STORED, *(_tool(tool) for tool in MANY)]
+    parts = [lead, "## Tools", *(_tool(tool) for tool in TOOLS)]
+    parts += ["## Tools of memories", _MEMORY, *(_tool(tool) for tool in MEMORY_TOOLS)]
+    parts += ["## Stored queries", _STORED, *(_tool(tool) for tool in MANY)]
     rows = [("omnigraph://schema", "the schema, as text"), ("omnigraph://branches", "the branches, as JSON")]
     rows += [("omnigraph://graphs", "the graphs, as JSON"), *((f"omnigraph://best-practices/{n}", a) for n, a in GUIDES.items())]
     parts += ["## Resources", "\n".join(["| resource | what |", "|---|---|", *(f"| `{uri}` | {what} |" for uri, what in rows)])]
@@ -33,6 +35,8 @@ def mcp_page() -> str:
     parts += ["## Prompts", "\n".join(["| prompt | what | arguments |", "|---|---|---|", *prompts])]
     return "\n\n".join(parts)
 
+
+_MEMORY = "These are there on a graph with the schema of the template `memory`: see [the guide](../guide/memory.md)."
 
 _STORED = (
     "Each stored query of a served graph that the caller may invoke is a tool of its own, named as the query (or its"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,20 @@ def graph(request: pytest.FixtureRequest, opened: og.Graph) -> Iterator[Any]:
     server: Server = request.getfixturevalue("memory_server")
     with og.connect(server.url, graph=server.graphs.hold(opened), token="ada") as connected:
         yield connected
+
+
+@pytest.fixture
+def seen_by(graph: Any) -> Iterator[Callable[[str], Any]]:
+    """The same graph as somebody else has it: open here it is the same, connected it needs their token."""
+    with ExitStack() as connections:
+
+        def found(actor: str) -> Any:
+            if isinstance(graph, og.Graph):
+                return graph
+            url, _, graph_id = graph.uri.partition("/graphs/")
+            return connections.enter_context(og.connect(url, graph=graph_id, token=actor))
+
+        yield found
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.engine.served import Server
 from tests.memory.conftest import DIMENSION, EMBEDDER
 
 import omnigraph as og
@@ -63,10 +65,10 @@ def test_the_same_from_the_same_source_changes_nothing(graph: Any, memory: Memor
     assert graph.commit(memory.branch).id == before
 
 
-def test_another_source_or_agent_is_told_apart(graph: Any, memory: Memory) -> None:
+def test_another_source_or_agent_is_told_apart(seen_by: Callable[[str], Any], memory: Memory) -> None:
     one, two = memory.remember(TEA, source="chat-1"), memory.remember(TEA, source="chat-2")
     assert one.id != two.id
-    by_bob = Memory(graph, agent="bob", branch=memory.branch, embedder=EMBEDDER).remember(TEA, source="chat-1")
+    by_bob = Memory(seen_by("bob"), agent="bob", branch=memory.branch, embedder=EMBEDDER).remember(TEA, source="chat-1")
     assert by_bob.id == one.id
     assert by_bob.changed
     assert {one.agents for one in memory.recall("tea") if one.sources == ("chat-1",)} == {("ada", "bob")}
@@ -262,12 +264,55 @@ def test_a_schema_with_more_than_the_template(tmp_path: Any) -> None:
         assert Memory(graph, agent="ada").remember("x").changed
 
 
-def test_vectors_of_two_models_do_not_meet(opened: og.Graph) -> None:
-    Memory(opened, agent="ada", embedder=EMBEDDER).remember("x y")
-    other = Memory(opened, agent="ada", embedder=MockEmbedder("another"))
-    with pytest.raises(og.UsageError, match="were made by"):
-        other.remember("z")
-    assert Memory(opened, agent="ada").recall("x").memories, "words need no model"
+def test_vectors_of_two_models_do_not_meet(graph: Any, opened: og.Graph) -> None:
+    early = Memory(graph, agent="ada", branch="agent/early", embedder=MockEmbedder("another"))
+    assert not early.recall("x"), "nobody has made a vector yet"
+    Memory(graph, agent="ada", embedder=EMBEDDER).remember("x y")
+    other = Memory(graph, agent="ada", embedder=MockEmbedder("another"))
+    for call in (lambda: other.remember("z"), lambda: other.recall("x"), lambda: early.remember("z")):
+        with pytest.raises(og.UsageError, match="were made by model"):
+            call()
+    with pytest.raises(og.QueryError, match="was embedded with model"):
+        early.recall("x")
+    with pytest.raises(og.UsageError, match="were made by model"):
+        opened.embed(embedder=MockEmbedder("another"))
+    assert opened.branches.list() == ["agent/ada", "main"]
+    assert Memory(graph, agent="ada").recall("x").memories, "words need no model"
+
+
+def test_a_model_that_the_schema_names(tmp_path: Any, memory_server: Server) -> None:
+    pinned = schema("memory", dimension=DIMENSION).replace("@embed(text)", '@embed(text, model="another")')
+    with (
+        og.init(tmp_path / "g.omni", schema=pinned, durability="os") as opened,
+        og.connect(memory_server.url, graph=memory_server.graphs.hold(opened), token="ada") as connected,
+    ):
+        for graph in (opened, connected):
+            with pytest.raises(og.UsageError, match=r"Memory\.embedding is for model `another`"):
+                Memory(graph, agent="ada", embedder=EMBEDDER).remember("x")
+        assert Memory(connected, agent="ada", embedder=MockEmbedder("another")).remember("x").changed
+
+
+def test_a_server_knows_who_remembers(opened: og.Graph, memory_server: Server) -> None:
+    graph_id = memory_server.graphs.hold(opened)
+    with og.connect(memory_server.url, graph=graph_id, token="ada") as connected:
+        posing = Memory(connected, agent="bob", embedder=EMBEDDER)
+        Memory(opened, branch="main", embedder=EMBEDDER).remember(TEA, about="Grace")
+        assert texts(posing.recall("tea")) == [TEA], "reading is said to be by nobody"
+        for call in (
+            lambda: posing.remember("x"),
+            lambda: posing.relate("a", "knows", "b"),
+            lambda: posing.forget(about="Grace"),
+            lambda: posing.confirm(posing.recall("tea")[0].id),
+        ):
+            with pytest.raises(og.UsageError, match="the token is that of `ada`"):
+                call()
+        with pytest.raises(og.UsageError, match="takes the actor from the token"):
+            Memory(connected, agent="ada", actor="bob")
+        assert opened.branches.list() == ["main"]
+        Memory(connected, branch="agent/bob", embedder=EMBEDDER).remember("x")
+        assert (opened.commit("agent/bob").actor, opened.get("Agent", "bob", branch="agent/bob")) == ("ada", None)
+    with og.connect(memory_server.url, graph=graph_id) as nobody:
+        assert Memory(nobody, agent="carol").remember("y").changed, "a server that asks nobody believes what is said"
 
 
 def test_the_provider_of_the_graph_is_used(tmp_path: Any) -> None:

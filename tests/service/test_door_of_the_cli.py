@@ -28,8 +28,10 @@ from omnigraph.service.operations.list_neighbors import ListNeighbors
 from omnigraph.service.operations.list_queries import ListQueries
 from omnigraph.service.operations.put_entity import PutEntity
 from omnigraph.service.operations.recall import Recall
+from omnigraph.service.operations.record_embedding_model import RecordEmbeddingModel
 from omnigraph.service.operations.relate import Relate
 from omnigraph.service.operations.remember import Remember
+from omnigraph.service.operations.show_embedding_model import ShowEmbeddingModel
 from omnigraph.service.operations.stream_export import StreamExport
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.surfaces.cli.main import run
@@ -64,6 +66,8 @@ NOT_OFFERED = {
     PutEntity: "the command has `mutate` and `load`; programs put single entities from Python or over HTTP",
     ListDeletedTags: "deleted tags are listed by `tags.deleted`, here and over HTTP",
     Embed: "`embed GRAPH` needs a provider and a schema with `@embed`: `tests/embedding` runs it",
+    ShowEmbeddingModel: "`omnigraph.memory` asks a server before it compares vectors that it made",
+    RecordEmbeddingModel: "the same, before it writes them",
     Remember: "agents remember through their tools, programs through `omnigraph.memory`",
     Recall: "the same",
     Relate: "the same",

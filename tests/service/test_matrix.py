@@ -26,6 +26,7 @@ from tests.service.doors import Kept, every_operation
 from tests.surfaces.http.conftest import people
 
 import omnigraph as og
+from omnigraph.embedding import DEFAULT_MODEL
 from omnigraph.errors import Forbidden, NotFound
 from omnigraph.language.source import Source
 from omnigraph.model.frozen import frozen
@@ -77,6 +78,7 @@ from omnigraph.service.operations.query import Query
 from omnigraph.service.operations.read_blob import ReadBlob
 from omnigraph.service.operations.read_nodes import ReadNodes
 from omnigraph.service.operations.recall import Recall
+from omnigraph.service.operations.record_embedding_model import RecordEmbeddingModel
 from omnigraph.service.operations.relate import Relate
 from omnigraph.service.operations.remember import Remember
 from omnigraph.service.operations.reopen_review import ReopenReview
@@ -85,6 +87,7 @@ from omnigraph.service.operations.request_changes import RequestChanges
 from omnigraph.service.operations.revert import Revert
 from omnigraph.service.operations.show_branch import ShowBranch
 from omnigraph.service.operations.show_commit import ShowCommit
+from omnigraph.service.operations.show_embedding_model import ShowEmbeddingModel
 from omnigraph.service.operations.show_review import ShowReview
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.service.operations.snapshot import Snapshot
@@ -121,6 +124,8 @@ TOKENS = {
     "sven": "may-apply-schemas",
 }
 MEMORY = "agents reach their memory by MCP: tests/surfaces/mcp/test_policies.py"
+NOTED = {"type": "Note", "property": "vec", "made_up": True}
+MODELS = "a connected graph asks by the route itself: tests/memory/test_memory.py"
 NOBODY, STRANGER = "", "token-of-nobody"
 NAMES = "query names() { match { $p: Person } return { $p.name } }"
 KNOWS = "query knows() { match { $p: Person  $p knows $q } return { $p.name, $q.name } }"
@@ -258,6 +263,16 @@ ROWS: list[Row] = [
     Row(
         lambda at: Embed(PEOPLE, branch=at.branch),
         lambda at: ("POST", "/embed", {"branch": at.branch}),
+    ),
+    Row(
+        lambda at: ShowEmbeddingModel(PEOPLE, "Note", "vec", at.branch),
+        lambda at: ("GET", f"/embedding-model?type=Note&property=vec&branch={at.branch}", None),
+        client=MODELS,
+    ),
+    Row(
+        lambda at: RecordEmbeddingModel(PEOPLE, "Note", "vec", DEFAULT_MODEL, True, at.branch),
+        lambda at: ("POST", "/embedding-model", {**NOTED, "model": DEFAULT_MODEL, "branch": at.branch}),
+        client=MODELS,
     ),
     Row(
         lambda at: Revert(PEOPLE, at.commit, at.branch),
@@ -405,6 +420,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("guarded")
     os.environ["OMNIGRAPH_EMBEDDINGS_MOCK"] = "1"
     server = Guarded(people(folder))
+    server.graph.apply_schema(server.schema + "\nnode Note { body: String  vec: Vector(4)? @embed(body) }\n")
+    server.schema = server.graph.schema()
     server.commits = {"main": server.graph.commit("main").id}
     server.graph.branches.create("work", "main")
     for name in ("side", "schemas"):

@@ -63,6 +63,7 @@ from omnigraph.service.operations.query import Query
 from omnigraph.service.operations.read_blob import ReadBlob
 from omnigraph.service.operations.read_nodes import ReadNodes
 from omnigraph.service.operations.recall import Recall
+from omnigraph.service.operations.record_embedding_model import RecordEmbeddingModel
 from omnigraph.service.operations.relate import Relate
 from omnigraph.service.operations.remember import Remember
 from omnigraph.service.operations.reopen_review import ReopenReview
@@ -71,6 +72,7 @@ from omnigraph.service.operations.request_changes import RequestChanges
 from omnigraph.service.operations.revert import Revert
 from omnigraph.service.operations.show_branch import ShowBranch
 from omnigraph.service.operations.show_commit import ShowCommit
+from omnigraph.service.operations.show_embedding_model import ShowEmbeddingModel
 from omnigraph.service.operations.show_review import ShowReview
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.service.operations.snapshot import Snapshot
@@ -157,6 +159,12 @@ NEEDED: list[tuple[Operation[Any], tuple[Access, ...]]] = [
     (Load(G, [], "merge", "etl", from_="c1"), (Access(Action.CHANGE, "etl"), Access(Action.BRANCH_CREATE, "work", "etl"))),
     (Load(G, [], "overwrite", "work"), (Access(Action.CHANGE, "work"), Access(Action.LOAD_OVERWRITE, "work"))),
     (Embed(G), (Access(Action.CHANGE, "main"),)),
+    (ShowEmbeddingModel(G, "Person", "vec", "work"), (read("work"),)),
+    (RecordEmbeddingModel(G, "Person", "vec", "m", branch="work"), (Access(Action.CHANGE, "work"),)),
+    (
+        RecordEmbeddingModel(G, "Person", "vec", "m", branch="agent/a"),
+        (Access(Action.CHANGE, "agent/a"), Access(Action.BRANCH_CREATE, "main", "agent/a")),
+    ),
     (Remember(G, "text", "work"), (Access(Action.CHANGE, "work"),)),
     (Remember(G, "text", "agent/a"), (Access(Action.CHANGE, "agent/a"), Access(Action.BRANCH_CREATE, "main", "agent/a"))),
     (Relate(G, "a", "likes", "b", "work"), (Access(Action.CHANGE, "work"),)),

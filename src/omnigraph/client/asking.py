@@ -17,6 +17,7 @@ from omnigraph.client import spelling
 from omnigraph.client.errors import Diagnostic
 from omnigraph.client.transport import Transport
 from omnigraph.client.typed import Typed
+from omnigraph.client.vectors import RemoteVectors
 from omnigraph.engine.calls.arguments import State, name_of
 from omnigraph.engine.execution.result import wire
 from omnigraph.engine.export.entities import Edge, Key, Node
@@ -24,7 +25,7 @@ from omnigraph.engine.planning.prepared import QueryText
 from omnigraph.engine.schema.documents import AcceptedSchema
 from omnigraph.errors import LanguageError, ScopeError, UsageError
 from omnigraph.storage.commits.moments import reads_like_time
-from omnigraph.wire.own_outputs import AcceptedSchemaOutput
+from omnigraph.wire.own_outputs import AcceptedSchemaOutput, WhoamiOutput
 
 Names = Iterable[str] | str | None
 
@@ -53,6 +54,14 @@ class Asking:
 
     def _catalog(self, branch: str | None = None, at: State | None = None) -> Catalog:
         return self._accepted_schema(branch, at).catalog
+
+    def _vector_property(self, branch: str, type_: str, prop: str) -> RemoteVectors:
+        """What is known of the model that makes the vectors of a property."""
+        return RemoteVectors(self._transport, branch, type_, prop)
+
+    def _whoever_acts(self) -> str | None:
+        """Who the server takes us for."""
+        return self._transport.get(f"{self._transport.url}/whoami", WhoamiOutput).actor_id
 
     def _typed(self, branch: str | None = None, at: State | None = None) -> Typed:
         return Typed(self._catalog(branch, at))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from omnigraph.catalog.catalog import EntityType, Property
+from omnigraph.embedding.space import Space
 from omnigraph.engine.any_graph import AnyGraph
 from omnigraph.engine.calls.arguments import State
 from omnigraph.engine.execution.reader import Reader, Target
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.past import Past
 from omnigraph.engine.schema.documents import AcceptedSchema
+from omnigraph.engine.search.spaces import record_space, require_one_space, spaces_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot.view import View, Workspace
-from omnigraph.errors import ScopeError
+from omnigraph.errors import ScopeError, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.graph_store import GraphStore
 
@@ -42,6 +45,45 @@ class Behind(Protocol):
 
     def _accepted_schema(self, branch: str | None = None, at: State | None = None) -> AcceptedSchema: ...
 
+    def _vector_property(self, branch: str, type_: str, prop: str) -> VectorProperty: ...
+
+    def _whoever_acts(self) -> str | None: ...
+
+
+class VectorProperty(Protocol):
+    """A Vector property of a graph, and what is known of the model that makes its vectors."""
+
+    def spaces(self) -> list[Space]:
+        """What made its vectors, by the schema and as it was recorded."""
+        ...
+
+    def require(self, mine: Space) -> None:
+        """Refuse another model than the one that made those that are there."""
+        ...
+
+    def record(self, mine: Space, to: str, actor: str | None) -> None:
+        """Note down what makes vectors that are about to be written to a branch, if nobody has; refuse another model."""
+        ...
+
+
+@frozen
+class _OpenVectors:
+    """Of an open graph."""
+
+    workspace: Workspace
+    type: EntityType
+    property: Property
+
+    def spaces(self) -> list[Space]:
+        return spaces_of(self.workspace, self.type, self.property)
+
+    def require(self, mine: Space) -> None:
+        require_one_space(f"{self.type.name}.{self.property.name}", self.spaces(), mine)
+
+    def record(self, mine: Space, to: str, actor: str | None) -> None:
+        self.require(mine)
+        record_space(self.workspace, self.type, self.property, mine, actor)
+
 
 def accepted_schema(graph: AnyGraph, branch: str | None = None, at: State | None = None) -> AcceptedSchema:
     """The schema of a branch, commit or tag, wherever the graph is."""
@@ -58,3 +100,18 @@ def parts_of(graph: AnyGraph) -> Parts:
             f"{graph.uri} is behind a server, and this needs the graph itself", hint="Open it by its path or address."
         )
     return Parts(graph._store, graph._workspace, graph._past, graph._reader, graph._view)
+
+
+def vector_property(graph: AnyGraph, branch: str, type_: str, prop: str) -> VectorProperty:
+    """A Vector property of a node type, wherever the graph is."""
+    if not isinstance(graph, Graph):
+        return cast(Behind, graph)._vector_property(branch, type_, prop)
+    found = graph._view(branch, None).catalog.nodes.get(type_)
+    if found is None or prop not in found.properties or found.properties[prop].type.dimension is None:
+        raise UsageError(f"{branch} has no Vector property `{type_}.{prop}`", hint="Look at its schema.")
+    return _OpenVectors(graph._workspace, found, found.properties[prop])
+
+
+def whoever_acts(graph: AnyGraph) -> str | None:
+    """Who a server takes the caller for, by the token; None if it knows nobody, or the graph is open here."""
+    return None if isinstance(graph, Graph) else cast(Behind, graph)._whoever_acts()

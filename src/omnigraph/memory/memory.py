@@ -17,20 +17,13 @@ asks for. Without any, memories have none until `g.embed` makes them, and recall
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
-from omnigraph.embedding import configured
-from omnigraph.embedding.paced import Paced
-from omnigraph.embedding.port import Embedder, Provider, Purpose, require_embedder
-from omnigraph.embedding.query_texts import QueryTexts
-from omnigraph.engine.graph import Graph
-from omnigraph.engine.parts import accepted_schema, parts_of
-from omnigraph.engine.search.spaces import record_space, require_space, spaces_of
 from omnigraph.errors import NotFound, UsageError
+from omnigraph.memory.agent_branch import MAIN, AgentBranch, Record
 from omnigraph.memory.checks import (
     days_of,
     dimension_of,
@@ -47,13 +40,12 @@ from omnigraph.memory.recollections import Forgotten, Recalled, Remembered
 from omnigraph.model.phrases import one_line
 
 if TYPE_CHECKING:
+    from omnigraph.embedding.port import Embedder
     from omnigraph.engine.any_graph import AnyGraph, AnySession
     from omnigraph.engine.reviews.review import Review
 
-Record = dict[str, Any]
 Moment = datetime | str
 
-MAIN: Final = "main"
 _DEFAULTS: Final[Mapping[str, object]] = {"kind": "fact", "confidence": 1.0, "importance": 0.5}
 
 _ABOUT: Final = """query about($name: String) {
@@ -82,21 +74,20 @@ class Memory:
         """`agent` is who remembers; its branch is `agent/<agent>` unless another one is named, which may be main.
 
         `base`: what the branch is made from; None if it has to be there. `actor`: who is recorded with commits, the agent by
-        default; a server knows it by the token.
+        default. A server knows who acts by the token: there is no `actor` then, and an `agent` of another name may not write.
         """
-        self.agent = None if agent is None else name_of(agent, "agent")
-        if branch is None and agent is None:
-            raise UsageError("say which `agent` remembers, or on which `branch`", hint="Name one of them.")
-        self.branch = f"agent/{self.agent}" if branch is None else name_of(branch, "branch")
-        self.base = None if base is None else name_of(base, "base")
+        self._on = AgentBranch(
+            graph,
+            dimension=dimension_of,
+            field=("Memory", "embedding"),
+            agent=agent,
+            branch=branch,
+            base=base,
+            embedder=embedder,
+            actor=actor,
+        )
+        self.agent, self.branch, self.base = self._on.agent, self._on.name, self._on.base
         self._graph = graph
-        own = graph.embedder if isinstance(graph, Graph) else None
-        self._embedder = _provider(embedder if embedder is not None else own)
-        self._questions = None if embedder is None and isinstance(graph, Graph) else QueryTexts(self._embedder)
-        """What makes vectors of questions; None: the open graph does, which keeps them."""
-        self._actor = (actor or self.agent) if isinstance(graph, Graph) else None
-        self._dimension: int | None = None
-        self._there = False
 
     def __repr__(self) -> str:
         who = "" if self.agent is None else f" of {self.agent}"
@@ -133,14 +124,15 @@ class Memory:
                 given[name] = check(value, name)
         if {"valid_from", "valid_until"} <= set(given) and given["valid_from"] >= given["valid_until"]:
             raise UsageError("`valid_until` must be after `valid_from`", hint="")
-        dimension, id_ = self._ready(), hash_of(said, origin)
-        known = self._graph.get("Memory", id_, branch=self._read())
+        self._on.ready()
+        id_ = hash_of(said, origin)
+        known = self._get("Memory", id_)
         record: Record = {"hash": id_, **given}
         if known is None:
             now = _now()
             record = {"hash": id_, "text": said, "created": now, "confirmed": now, **_DEFAULTS, **given}
-            if self._embedder is not None:
-                record["embedding"] = self._vector(said, dimension)
+            if self._on.embedder is not None:
+                [record["embedding"]] = self._on.vectors([said])
         rows = [_node("Memory", record), *self._provenance(id_, names, origin)]
         return self._put(rows, id_, f"remember {id_}")
 
@@ -149,17 +141,17 @@ class Memory:
         id_ = name_of(id, "id")
         moment = _now() if at is None else moment_of(at, "at")
         given = {} if confidence is None else {"confidence": share_of(confidence, "confidence")}
-        self._ready()
-        if self._graph.get("Memory", id_, branch=self._read()) is None:
-            raise NotFound(f"no memory `{id_}` on {self._read()}", hint="`recall` gives the ids of memories.")
+        self._on.ready()
+        if self._get("Memory", id_) is None:
+            raise NotFound(f"no memory `{id_}` on {self._on.read()}", hint="`recall` gives the ids of memories.")
         return self._put([_node("Memory", {"hash": id_, "confirmed": moment, **given})], id_, f"confirm {id_}")
 
     def relate(self, a: str, how: str, b: str, *, confidence: float | None = None) -> Remembered:
         """Say how an entity relates to another one, as one commit. Entities that are not there are added."""
         from_, verb, to = name_of(a, "a"), name_of(how, "how"), name_of(b, "b")
         given = {} if confidence is None else {"confidence": share_of(confidence, "confidence")}
-        self._ready()
-        known = self._graph.get("RelatesTo", id=_edge_id(from_, to, verb), branch=self._read())
+        self._on.ready()
+        known = self._graph.get("RelatesTo", id=_edge_id(from_, to, verb), branch=self._on.read())
         new: Record = {} if known is not None else {"confidence": 1.0, "created": _now()}
         rows = [_node("Entity", {"name": name}) for name in dict.fromkeys((from_, to))]
         rows.append(_edge("RelatesTo", from_, to, {"how": verb, **new, **given}))
@@ -174,7 +166,7 @@ class Memory:
         if sum(one is not None for one in (id, about, source)) != 1:
             raise UsageError("say what is forgotten by one of `id`, `about` and `source`", hint="")
         keys: dict[str, list[str]]
-        self._ready()
+        self._on.ready()
         if id is not None:
             keys = {"Memory": [name_of(id, "id")]}
         elif about is not None:
@@ -183,27 +175,21 @@ class Memory:
         else:
             name = name_of(source, "source")
             keys = {"Memory": self._ids(_FROM, name), "Source": [name]}
-        found = {type_: [key for key in some if self._has(type_, key)] for type_, some in keys.items()}
+        found = {type_: [key for key in some if self._get(type_, key) is not None] for type_, some in keys.items()}
         if not any(found.values()):
             return Forgotten(self.branch, None)
-        self._create()
-        gone = self._graph.delete(
-            {type_: some for type_, some in found.items() if some},
-            branch=self.branch,
-            actor=self._actor,
-            message="forget",
-        )
+        gone = self._on.delete({type_: some for type_, some in found.items() if some}, "forget")
         return Forgotten(self.branch, gone.commit.id if gone.changed else None, _some(gone.deleted), _some(gone.cascaded))
 
     def propose(self, title: str, description: str = "", *, into: str = MAIN) -> Review:
         """Ask for the branch to be merged: the review of it that is open, or a new one."""
-        if not self._exists():
+        if not self._on.exists():
             raise NotFound(f"nothing was remembered on {self.branch} yet", hint="Remember something first.")
         reviews = self._graph.reviews
         under_way = reviews.list(state=["open", "approved", "changes_requested"], source=self.branch, target=into, limit=1)
         for review in under_way:
             return review
-        return reviews.create(self.branch, into, title=title, description=description, actor=self._actor)
+        return reviews.create(self.branch, into, title=title, description=description, actor=self._on.actor)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -228,51 +214,14 @@ class Memory:
         names, only = names_of(about, "about"), names_of(kinds, "kinds")
         moment = _now() if at is None else moment_of(at, "at")
         begin = None if since is None else moment_of(since, "since")
-        dimension = self._ready()
-        wanted = Question(asked, moment, most, self._like(asked, dimension), dimension, names, begin, only)
-        branch = self._read()
+        dimension = self._on.ready()
+        wanted = Question(asked, moment, most, self._on.like(asked), dimension, names, begin, only)
+        branch = self._on.read()
         with self._graph.session(branch) as session:
             memories, relations = found_by(_asking(session, timeout, cancel), wanted)
             return Recalled(memories, relations, branch, session.graph_commit_id, wanted.like is not None)
 
     # ── below ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _ready(self) -> int:
-        """The dimension of vectors. The first time, that the graph has the schema."""
-        if self._dimension is None:
-            branch = self._read()
-            opened = isinstance(self._graph, Graph)
-            shown = parts_of(self._graph).view(branch) if opened else accepted_schema(self._graph, branch)
-            dimension = dimension_of(shown.catalog, self._graph.uri)
-            if isinstance(self._embedder, Provider):
-                self._embedder.prepare(dimension)
-            if self._embedder is not None and opened:
-                workspace, type_, prop = self._property()
-                require_space(workspace, type_, prop, self._embedder)
-            self._dimension = dimension
-        return self._dimension
-
-    def _property(self) -> tuple[Any, Any, Any]:
-        parts = parts_of(self._graph)
-        type_ = parts.view(self._read(), None).catalog.nodes["Memory"]
-        return parts.workspace, type_, type_.properties["embedding"]
-
-    def _like(self, question: str, dimension: int) -> Sequence[float] | str | None:
-        """What memories are to be like: a vector, a text that the graph makes one of, or nothing."""
-        if self._embedder is None or self._questions is None:
-            return None if self._embedder is None else question
-        spaces = spaces_of(*self._property()) if isinstance(self._graph, Graph) else []
-        [made] = self._questions.vectors([question], dimension, field="Memory.embedding", spaces=spaces)
-        found: list[float] = made.tolist()
-        return found
-
-    def _vector(self, text: str, dimension: int) -> list[float]:
-        assert self._embedder is not None
-        [made] = Paced(self._embedder, purpose=Purpose.DOCUMENT).embed([text], dimension)
-        if isinstance(self._graph, Graph):
-            record_space(*self._property(), self._embedder, self._actor)
-        found: list[float] = made.tolist()
-        return found
 
     def _provenance(self, id_: str, about: tuple[str, ...], source: str | None) -> list[Record]:
         rows = [_node("Entity", {"name": name}) for name in about]
@@ -284,36 +233,14 @@ class Memory:
         return rows
 
     def _put(self, rows: list[Record], id_: str, message: str) -> Remembered:
-        done = self._graph.load(
-            rows, mode="patch", branch=self.branch, from_=self.base, actor=self._actor, message=message, engine="local"
-        )
-        self._there = True
+        done = self._on.put(rows, message)
         return Remembered(id_, self.branch, done.changed, done.commit.id)
 
     def _ids(self, query: str, name: str) -> list[str]:
-        return [row["id"] for row in self._graph.query(query, {"name": name}, branch=self._read()).rows]
+        return [row["id"] for row in self._on.rows(query, {"name": name})]
 
-    def _has(self, type_: str, key: str) -> bool:
-        return self._graph.get(type_, key, branch=self._read()) is not None
-
-    def _exists(self) -> bool:
-        if not self._there:
-            self._there = self.branch == MAIN or self.branch in self._graph.branches.list()
-        return self._there
-
-    def _read(self) -> str:
-        """What is read: the branch, or what it would be made from."""
-        return self.branch if self.base is None or self._exists() else self.base
-
-    def _create(self) -> None:
-        if self.base is not None and not self._exists():
-            self._graph.branches.create(self.branch, self.base, actor=self._actor)
-            self._there = True
-
-
-def _provider(given: object | None) -> Embedder | None:
-    found = configured(os.environ) if given is None else given
-    return None if found is None else require_embedder(found)
+    def _get(self, type_: str, key: str) -> object | None:
+        return self._graph.get(type_, key, branch=self._on.read())
 
 
 def _asking(session: AnySession, timeout: float | None, cancel: Event | None) -> Any:

@@ -343,6 +343,30 @@ class EmbedOutput(msgspec.Struct, frozen=True, kw_only=True):
     properties: list[EmbeddedOutput]
 
 
+class EmbeddingModelOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes vectors."""
+
+    model: str
+    made_up: bool | None
+    """Whether by the mock; null: the schema names the model, and nobody has said."""
+
+
+class EmbeddingModelsOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of what made the vectors of a property: by the schema, and as it was recorded."""
+
+    type: str
+    property: str
+    models: list[EmbeddingModelOutput]
+
+
+class WhoamiOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks."""
+
+    actor_id: str | None
+    """Null on a server that asks nobody who they are."""
+    groups: list[str]
+
+
 class QuarantinedGraph(msgspec.Struct, frozen=True, kw_only=True):
     """A graph that ought to be served and cannot be."""
 

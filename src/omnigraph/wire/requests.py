@@ -196,6 +196,20 @@ class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds after which it ends; what was embedded by then is kept for the next time."""
 
 
+class EmbeddingModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which model makes vectors that somebody is about to write."""
+
+    type: str
+    property: str
+    model: str
+    made_up: bool | None = None
+    """Whether they are made up, by the mock."""
+    branch: str | None = None
+    """Where they will be written; main by default."""
+    from_: str | None = msgspec.field(name="from", default=None)
+    """What the branch will be made from, if it is not there; main by default."""
+
+
 class ChangeBaselineRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which entities a baseline holds."""
 

@@ -170,6 +170,30 @@ def test_upkeep(ada: httpx.Client) -> None:
     assert ada.get("/commits", params={"maintenance": "perhaps"}).status_code == 400
 
 
+def test_which_model_makes_vectors(ada: httpx.Client) -> None:
+    on = branch(ada, "own/vectors")
+    source = ada.get("/schema").json()["schema_source"] + "\nnode Note { body: String  vec: Vector(4)? @embed(body) }\n"
+    assert ada.post("/schema/apply", json={"schema_source": source, "branch": on}).status_code == 200
+    asked = {"type": "Note", "property": "vec", "branch": on}
+    assert ada.get("/embedding-model", params=asked).json() == {"type": "Note", "property": "vec", "models": []}
+    noted = ada.post("/embedding-model", json={**asked, "model": "m"})
+    assert noted.json()["models"] == [{"model": "m", "made_up": False}]
+    assert ada.get("/embedding-model", params=asked).json() == noted.json()
+    assert ada.post("/embedding-model", json={**asked, "model": "m"}).json() == noted.json()
+    refused = ada.post("/embedding-model", json={**asked, "model": "other"})
+    assert (refused.status_code, "were made by model `m`" in refused.json()["error"]) == (400, True)
+    later = {**asked, "branch": "own/later", "from": on, "model": "m"}
+    assert ada.post("/embedding-model", json=later).status_code == 200, "the branch will be made by the write that follows"
+    for wrong in ({"type": "Note"}, {"type": "Note", "property": "body", "branch": on}, {"type": "No", "property": "vec"}):
+        assert ada.get("/embedding-model", params=wrong).status_code == 400
+
+
+def test_who_asks(ada: httpx.Client) -> None:
+    root = str(ada.base_url).partition("/graphs/")[0]
+    assert ada.get(f"{root}/whoami").json() == {"actor_id": "ada", "groups": []}
+    assert httpx.get(f"{root}/whoami").status_code == 401
+
+
 def test_files_are_loaded_as_one_commit(ada: httpx.Client) -> None:
     on = branch(ada, "own/files")
     people = b"name,age\nCarl,5\n"

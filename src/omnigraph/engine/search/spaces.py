@@ -10,6 +10,7 @@ schema, by a new property. Made-up vectors are worth nothing, so a real model ma
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import msgspec
 
@@ -47,33 +48,37 @@ def spaces_of(workspace: Workspace, type_: EntityType, prop: Property) -> list[S
 
 def require_space(workspace: Workspace, type_: EntityType, prop: Property, embedder: Embedder, *, again: bool = False) -> None:
     """Refuse to write vectors that cannot be compared with those that are there. `again`: all of these are replaced."""
-    mine = Space.of(embedder)
-    for space in spaces_of(workspace, type_, prop):
+    require_one_space(f"{type_.name}.{prop.name}", spaces_of(workspace, type_, prop), Space.of(embedder), again=again)
+
+
+def require_one_space(field: str, spaces: Sequence[Space], mine: Space, *, again: bool = False) -> None:
+    """Refuse vectors that cannot be compared with those of a property, which are in these spaces."""
+    for space in spaces:
         if space.is_that_of(mine):
             continue
         if again and space.made_up and not mine.made_up:
             continue
         if space.made_up is None:
             raise UsageError(
-                f"{type_.name}.{prop.name} is for model `{space.model}`, not `{embedder.model}`",
+                f"{field} is for model `{space.model}`, not `{mine.model}`",
                 hint="Vectors of different models cannot be compared: configure the recorded one, or name other types.",
             )
         anew: Hint | str = "Configure that model, or add a Vector property for the other one and drop this one."
         if space.made_up:
             anew = Hint("Make them anew: ", Action("embed", Option("again", True)), ".")
-        raise UsageError(f"vectors of {type_.name}.{prop.name} were made by {space}, not by {mine}", hint=anew)
+        raise UsageError(f"vectors of {field} were made by {space}, not by {mine}", hint=anew)
 
 
-def record_space(workspace: Workspace, type_: EntityType, prop: Property, embedder: Embedder, actor: str | None) -> None:
+def record_space(workspace: Workspace, type_: EntityType, prop: Property, mine: Space, actor: str | None) -> None:
     """Note down what makes vectors that are about to be committed, if nobody has. Of two that differ, one is refused."""
     assert prop.type.dimension is not None
-    path, mine = _path(type_, prop), Space.of(embedder)
+    path = _path(type_, prop)
     if mine in spaces_of(workspace, type_, prop):
         return
     try:
         workspace.store.place.put_new(path, _encoded(path, mine, prop.type.dimension, actor))
     except AlreadyExists:
-        require_space(workspace, type_, prop, embedder, again=True)
+        require_one_space(f"{type_.name}.{prop.name}", spaces_of(workspace, type_, prop), mine, again=True)
 
 
 def replace_space(workspace: Workspace, type_: EntityType, prop: Property, embedder: Embedder, actor: str | None) -> None:

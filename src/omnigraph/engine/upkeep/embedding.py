@@ -32,6 +32,7 @@ from omnigraph.catalog.columns import columns_of
 from omnigraph.embedding import Embedder, Pace, Usage, configured
 from omnigraph.embedding.paced import pace_of
 from omnigraph.embedding.port import require_embedder as require_one
+from omnigraph.embedding.space import Space
 from omnigraph.engine.history.past import Past
 from omnigraph.engine.search.spaces import record_space, replace_space
 from omnigraph.engine.snapshot.view import View, Workspace, table_key
@@ -249,7 +250,7 @@ class _Job:
         kept = pa.concat_tables([part.kept for part in parts]).combine_chunks()
         written = together([part.written for part in parts if part.written is not None])
         embedder = self.embedding.embedder
-        record_space(self.workspace, type_, prop, embedder, self.actor)
+        record_space(self.workspace, type_, prop, Space.of(embedder), self.actor)
         delta = Delta(type_, kept, written=written)
         key = f"{_key_prefix(type_, prop)}{self.workspace.store.ids.next()}"
         message = f"{type_.name}.{prop.name} by {embedder.model}"

@@ -27,6 +27,7 @@ from omnigraph.catalog.columns import columns_of
 from omnigraph.embedding.pace import Pace, Usage
 from omnigraph.embedding.paced import Paced
 from omnigraph.embedding.port import Embedder, Provider, Vectors
+from omnigraph.embedding.space import Space
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.search.spaces import record_space, require_space
@@ -125,7 +126,7 @@ def with_vectors(
         done = run(fill_part, parts)
         if any(part.made for part in done):
             for prop in embedded_properties(delta.type):
-                record_space(workspace, delta.type, prop, embedding.embedder, actor)
+                record_space(workspace, delta.type, prop, Space.of(embedding.embedder), actor)
         if any(part.changed for part in done):
             found[delta.key] = _filled(delta, done)
         usage, vectors = sum((part.usage for part in done), usage), vectors + sum(part.made for part in done)

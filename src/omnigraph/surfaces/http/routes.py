@@ -48,6 +48,7 @@ ROUTES: Final = (
         answer=own.ProtectedResourceOutput,
     ),
     Route("GET", "/admin/audit", admin.audit, "audit", "Show what was decided and written", answer=own.AuditOutput),
+    Route("GET", "/whoami", about.whoami, "whoami", "Show who asks", answer=own.WhoamiOutput),
     Route("GET", "/graphs", about.list_graphs, "listGraphs", "List the graphs", answer=o.GraphListResponse),
     Route(
         "GET",
@@ -397,6 +398,23 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{P}/embed", upkeep.embed, "cluster_embed", "Make missing vectors", body=q.EmbedRequest, answer=own.EmbedOutput
+    ),
+    Route(
+        "GET",
+        f"{P}/embedding-model",
+        upkeep.embedding_model,
+        "cluster_getEmbeddingModel",
+        "Show which model makes vectors",
+        answer=own.EmbeddingModelsOutput,
+    ),
+    Route(
+        "POST",
+        f"{P}/embedding-model",
+        upkeep.record_embedding_model,
+        "cluster_recordEmbeddingModel",
+        "Record which model makes vectors",
+        body=q.EmbeddingModelRequest,
+        answer=own.EmbeddingModelsOutput,
     ),
     Route("POST", f"{P}/get", entities.get, "cluster_get", "Get one node or edge", body=q.EntityRequest, answer=own.EntityOutput),
     Route(

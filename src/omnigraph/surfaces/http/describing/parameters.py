@@ -48,6 +48,11 @@ PARAMETERS: Final[dict[str, Described]] = {
     "cluster_getSnapshot": _STATE,
     "cluster_getAcceptedSchema": _STATE,
     "cluster_stats": _STATE,
+    "cluster_getEmbeddingModel": (
+        ("type", True, {"type": "string"}, "a node type"),
+        ("property", True, {"type": "string"}, "a Vector property of it"),
+        ("branch", False, {"type": "string"}, "main by default"),
+    ),
     "cluster_diff": (
         ("from", True, {"type": "string"}, "a branch, a tag or a commit"),
         ("to", True, {"type": "string"}, "another one"),

@@ -23,7 +23,7 @@ from omnigraph.wire.outputs import (
     ReadyOutput,
     ReloadFailureOutput,
 )
-from omnigraph.wire.own_outputs import ProtectedResourceOutput
+from omnigraph.wire.own_outputs import ProtectedResourceOutput, WhoamiOutput
 
 _STYLE_ONLY: Final = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
@@ -79,6 +79,11 @@ async def discover(call: Call) -> Response:
 def _may_use(call: Call, graph: GraphRef) -> bool:
     ways = (Access(Action.READ), Access(Action.READ, "main"), Access(Action.INVOKE_QUERY))
     return any(call.service.may(call.caller, graph, access) for access in ways)
+
+
+async def whoami(call: Call) -> Response:
+    """Who asks, by their token."""
+    return answer(WhoamiOutput(actor_id=call.caller.actor, groups=sorted(call.caller.groups)))
 
 
 async def protected_resource(call: Call) -> Response:

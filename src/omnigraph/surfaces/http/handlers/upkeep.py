@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.responses import Response
 
+from omnigraph.errors import UsageError
 from omnigraph.service.operations.cleanup import Cleanup
 from omnigraph.service.operations.embed import Embed
 from omnigraph.service.operations.optimize import Optimize
+from omnigraph.service.operations.record_embedding_model import RecordEmbeddingModel
+from omnigraph.service.operations.show_embedding_model import ShowEmbeddingModel
 from omnigraph.service.operations.verify import Verify
 from omnigraph.surfaces.http.answering.answers import answer
 from omnigraph.surfaces.http.calls import Call
-from omnigraph.wire.own_outputs import CleanupOutput, EmbedOutput, OptimizeOutput, ProblemOutput, VerifyOutput
-from omnigraph.wire.requests import CleanupRequest, EmbedRequest, OptimizeRequest, VerifyRequest
+from omnigraph.wire.own_outputs import (
+    CleanupOutput,
+    EmbeddingModelOutput,
+    EmbeddingModelsOutput,
+    EmbedOutput,
+    OptimizeOutput,
+    ProblemOutput,
+    VerifyOutput,
+)
+from omnigraph.wire.requests import CleanupRequest, EmbeddingModelRequest, EmbedRequest, OptimizeRequest, VerifyRequest
+
+if TYPE_CHECKING:
+    from omnigraph.embedding.space import Space
 
 
 async def optimize(call: Call) -> Response:
@@ -72,3 +87,32 @@ async def embed(call: Call) -> Response:
     types = None if wanted.types is None else tuple(wanted.types)
     done = await call.run(Embed(call.graph.ref, types, wanted.branch or "main", bool(wanted.again), wanted.timeout))
     return answer(msgspec.convert(asdict(done), EmbedOutput))
+
+
+async def embedding_model(call: Call) -> Response:
+    """Which model made the vectors of a property."""
+    type_, prop = call.parameter("type"), call.parameter("property")
+    if not type_ or not prop:
+        raise UsageError("query parameters 'type' and 'property' are required", hint="They name a Vector property.")
+    found = await call.run(ShowEmbeddingModel(call.graph.ref, type_, prop, call.parameter("branch") or "main"))
+    return answer(_models(type_, prop, found))
+
+
+async def record_embedding_model(call: Call) -> Response:
+    """Which model makes the vectors of a property is noted down."""
+    wanted = await call.json(EmbeddingModelRequest)
+    operation = RecordEmbeddingModel(
+        call.graph.ref,
+        wanted.type,
+        wanted.property,
+        wanted.model,
+        bool(wanted.made_up),
+        wanted.branch or "main",
+        wanted.from_ or "main",
+    )
+    return answer(_models(wanted.type, wanted.property, await call.run(operation)))
+
+
+def _models(type_: str, prop: str, found: list[Space]) -> EmbeddingModelsOutput:
+    models = [EmbeddingModelOutput(model=space.model, made_up=space.made_up) for space in found]
+    return EmbeddingModelsOutput(type=type_, property=prop, models=models)
