@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -199,6 +200,13 @@ def test_proposing_opens_one_review(graph: Any, memory: Memory) -> None:
     assert memory.propose("Again").id == review.id
     graph.reviews.merge(review)
     assert Memory(graph, branch="main").recall("tea")
+
+
+def test_several_begin_a_branch_at_once(graph: Any) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        done = list(threads.map(lambda n: Memory(graph, agent="ada").remember(f"note {n}"), range(6)))
+    assert all(one.changed for one in done)
+    assert len(Memory(graph, agent="ada").recall("note")) == 6
 
 
 def test_two_agents_do_not_see_each_other(graph: Any, memory: Memory) -> None:

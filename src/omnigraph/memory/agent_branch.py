@@ -9,9 +9,13 @@ that are there.
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from omnigraph.conflict_errors import ReadSetChanged
 from omnigraph.embedding import configured
 from omnigraph.embedding.paced import Paced
 from omnigraph.embedding.port import Embedder, Provider, Purpose, require_embedder
@@ -19,7 +23,7 @@ from omnigraph.embedding.query_texts import QueryTexts
 from omnigraph.embedding.space import Space
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.parts import VectorProperty, accepted_schema, parts_of, vector_property, whoever_acts
-from omnigraph.errors import UsageError
+from omnigraph.errors import AlreadyExists, UsageError
 from omnigraph.memory.checks import name_of
 
 if TYPE_CHECKING:
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 MAIN: Final = "main"
+ATTEMPTS: Final = 8
+"""Of a write that others come before. What it says is the same whichever comes first."""
 
 
 class AgentBranch:
@@ -46,8 +52,12 @@ class AgentBranch:
         base: str | None,
         embedder: Embedder | None,
         actor: str | None,
+        makes_vectors: bool = True,
     ) -> None:
-        """`dimension` checks a schema and says how long its vectors are; `field` is the type and the property that has them."""
+        """`dimension` checks a schema and says how long its vectors are; `field` is the type and the property that has them.
+
+        `makes_vectors`: False if they come with what is written, and no provider is to be looked for.
+        """
         self.agent = None if agent is None else name_of(agent, "agent")
         if branch is None and agent is None:
             raise UsageError("say which `agent` remembers, or on which `branch`", hint="Name one of them.")
@@ -60,7 +70,7 @@ class AgentBranch:
                 f"`actor` is {actor!r}, and a server takes the actor from the token", hint="Connect with their token."
             )
         own = graph.embedder if isinstance(graph, Graph) else None
-        self.embedder = _provider(embedder if embedder is not None else own)
+        self.embedder = _provider(embedder if embedder is not None else own) if makes_vectors else None
         self._questions = None if embedder is None and self._is_open else QueryTexts(self.embedder)
         """What makes vectors of questions; None: the open graph does, which keeps them."""
         self.actor = (actor or self.agent) if self._is_open else None
@@ -105,9 +115,16 @@ class AgentBranch:
     def put(self, rows: list[Record], message: str) -> LoadResult:
         """Write rows, as one commit: what they do not give stays as it is, and what says so is deleted."""
         self.require_author()
-        done = self.graph.load(
-            rows, mode="patch", branch=self.name, from_=self.base, actor=self.actor, message=message, engine="local"
-        )
+        for attempt in range(ATTEMPTS):
+            try:
+                done = self.graph.load(
+                    rows, mode="patch", branch=self.name, from_=self.base, actor=self.actor, message=message, engine="local"
+                )
+                break
+            except (AlreadyExists, ReadSetChanged):  # somebody was the first on this branch, or changed the same meanwhile
+                if attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(random.uniform(0, 0.01 * 2**attempt))
         self._there = True
         return done
 
@@ -146,7 +163,8 @@ class AgentBranch:
 
     def _create(self) -> None:
         if self.base is not None and not self.exists():
-            self.graph.branches.create(self.name, self.base, actor=self.actor)
+            with suppress(AlreadyExists):  # somebody else was the first on this branch
+                self.graph.branches.create(self.name, self.base, actor=self.actor)
             self._there = True
 
     def _property(self) -> VectorProperty:

@@ -18,6 +18,8 @@ from omnigraph.language.diagnostics import did_you_mean
 
 TEMPLATES: Final = {
     "memory": "what agents remember, with provenance, validity and confidence: see the guide on memory",
+    "items": "JSON values by namespace and key, for LangGraph: see the guide on memory",
+    "labelled": "nodes and relations with properties of any kind, for LlamaIndex: see the guide on memory",
 }
 """Each with what it is for."""
 
