@@ -240,7 +240,11 @@ def test_init_from_a_template(og: Call, tmp_path: Path) -> None:
     where = tmp_path / "team.omni"
     listed = og("init", "--template", "list")
     assert (listed.code, listed.out.partition(":")[0]) == (0, "memory")
-    assert [one["name"] for one in og("init", "--template", "list", "--json").json["templates"]] == ["memory"]
+    assert [one["name"] for one in og("init", "--template", "list", "--json").json["templates"]] == [
+        "memory",
+        "items",
+        "labelled",
+    ]
     assert og("init", where, "--template", "memory", "--dimension", "8").out == f"initialized {where}\n"
     assert "Vector(8)?" in og("schema", "show", where).out
     for wrong, said in (

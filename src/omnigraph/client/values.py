@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, UnsetType, to_builtins
 
 from omnigraph.client.typed import Typed
 from omnigraph.embedding.pace import Usage
@@ -32,6 +32,7 @@ from omnigraph.engine.snapshot.saved import SavedUse
 from omnigraph.engine.upkeep.embedding import Embedded, EmbeddedProperty
 from omnigraph.engine.upkeep.reconcile import Optimized, TypeOutcome
 from omnigraph.engine.write.receipt import Receipt
+from omnigraph.engine.write.vectors import MadeVectors
 from omnigraph.storage.commits.deleted_tags import DeletedTag
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.refs import Ref, Tag
@@ -111,7 +112,14 @@ def deleted_tag_of(said: own.DeletedTagOutput) -> DeletedTag:
 def receipt_of(said: o.ChangeOutput) -> Receipt:
     """What a mutation did."""
     commit = some_commit_of(said.commit)
-    return Receipt(said.branch, said.query_name, said.affected_nodes, said.affected_edges, said.actor_id, commit)
+    return Receipt(
+        said.branch, said.query_name, said.affected_nodes, said.affected_edges, said.actor_id, commit, made_of(said.embedded)
+    )
+
+
+def made_of(said: o.MadeVectorsOutput | UnsetType) -> MadeVectors | None:
+    """Vectors that a write made."""
+    return None if isinstance(said, UnsetType) else MadeVectors(said.model, said.vectors, Usage(**to_builtins(said.usage)))
 
 
 def load_of(said: o.GraphBatchLoadOutput, head: Commit, seconds: float, skipped: tuple[str, ...] = ()) -> LoadResult:
@@ -131,6 +139,7 @@ def load_of(said: o.GraphBatchLoadOutput, head: Commit, seconds: float, skipped:
         deleted=given(said.deleted) or {},
         cascaded=given(said.cascaded) or {},
         missing=given(said.missing) or {},
+        embedded=made_of(said.embedded),
     )
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.schema.apply import SchemaApplied as SchemaApplied
     from omnigraph.engine.upkeep.reconcile import TypeOutcome as TypeOutcome
     from omnigraph.engine.write.receipt import Receipt as Receipt
+    from omnigraph.engine.write.vectors import MadeVectors as MadeVectors
     from omnigraph.storage.commits.deleted_tags import DeletedTag as DeletedTag
     from omnigraph.storage.commits.lineage import Commit as Commit
     from omnigraph.storage.commits.refs import Ref as Ref
@@ -55,6 +56,7 @@ _WHERE: Final = {
     "Neighbor": "omnigraph.engine.export.entities",
     "Graph": "omnigraph.engine.graph",
     "LoadResult": "omnigraph.engine.load.run.result",
+    "MadeVectors": "omnigraph.engine.write.vectors",
     "Merge": "omnigraph.engine.history.merge",
     "Node": "omnigraph.engine.export.entities",
     "Progress": "omnigraph.engine.load.run.progress",

@@ -148,6 +148,25 @@ class ReadOutput(LegacyReadOutput, frozen=True, kw_only=True):
     graph_commit_id: str | UnsetType = UNSET
 
 
+class EmbedUsageOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What an embedding provider was asked; tokens and cost as it says them."""
+
+    texts: int
+    requests: int
+    retries: int
+    tokens: int | None
+    cost: float | None
+    seconds: float
+
+
+class MadeVectorsOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """Vectors that a write made."""
+
+    model: str
+    vectors: int
+    usage: EmbedUsageOutput
+
+
 class ChangeOutput(msgspec.Struct, frozen=True, kw_only=True):
     """What a mutation did. Without a commit it changed nothing."""
 
@@ -157,6 +176,8 @@ class ChangeOutput(msgspec.Struct, frozen=True, kw_only=True):
     affected_edges: int
     actor_id: str | None
     commit: CommitOutput | None
+    embedded: MadeVectorsOutput | UnsetType = UNSET
+    """Vectors that were made for it, where that was asked for."""
 
 
 class ParameterOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,6 +254,8 @@ class GraphBatchLoadOutput(msgspec.Struct, frozen=True, kw_only=True):
     """… edges that went with them…"""
     missing: dict[str, int] | UnsetType = UNSET
     """… and those that were not there."""
+    embedded: MadeVectorsOutput | UnsetType = UNSET
+    """Vectors that were made for it, where that was asked for."""
 
 
 class IngestOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,6 +277,8 @@ class IngestOutput(msgspec.Struct, frozen=True, kw_only=True):
     """… edges that went with them…"""
     missing: dict[str, int] | UnsetType = UNSET
     """… and those that were not there."""
+    embedded: MadeVectorsOutput | UnsetType = UNSET
+    """Vectors that were made for it, where that was asked for."""
 
 
 class BranchListOutput(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from omnigraph.wire.outputs import BranchOutput, CommitOutput, EntityChangeOutput, EntityKind
+from omnigraph.wire.outputs import BranchOutput, CommitOutput, EmbedUsageOutput, EntityChangeOutput, EntityKind
 
 
 class DiffStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -311,17 +311,6 @@ class VerifyOutput(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[ProblemOutput]
     unchecked: int
     content: bool
-
-
-class EmbedUsageOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What an embedding provider was asked; tokens and cost as it says them."""
-
-    texts: int
-    requests: int
-    retries: int
-    tokens: int | None
-    cost: float | None
-    seconds: float
 
 
 class EmbeddedOutput(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,12 +45,17 @@ class Running:
 
 @contextmanager
 def serving(
-    *graphs: Path, command: str = "serve", more: tuple[str, ...] = (), tokens: dict[str, str] | None = None
+    *graphs: Path,
+    command: str = "serve",
+    more: tuple[str, ...] = (),
+    tokens: dict[str, str] | None = None,
+    variables: dict[str, str] | None = None,
 ) -> Iterator[Running]:
     """Start a server, and stop it."""
     programs = {"serve": "from omnigraph.surfaces.http.process.command import start; start()"}
     programs["server"] = "from omnigraph.surfaces.http.process.command import main; main()"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMNIGRAPH_")}
+    environment |= variables or {}
     if tokens is None:
         environment["OMNIGRAPH_SERVER_BEARER_TOKENS_JSON"] = json.dumps(TOKENS)
     elif tokens:

@@ -14,6 +14,7 @@ from tests.surfaces.calling import NAMES, Call
 from tests.surfaces.test_contract import CALLS, LEAVES, filled, words
 
 import omnigraph as og_api
+from omnigraph.embedding import MockEmbedder
 from omnigraph.surfaces.cli.scope import Capability, Command
 
 __all__ = ["filled"]
@@ -140,3 +141,24 @@ def test_what_is_wrong_with_a_server_is_said(og: Call, filled: dict[str, str], h
     ):
         ran = og(*line)
         assert (ran.code, said in ran.err) == (1, True), (line, ran.err)
+
+
+def test_embedding_through_a_server(og: Call, http: Server, tmp_path: Path) -> None:
+    schema = "node Note { slug: String @key  body: String?  vec: Vector(4)? @embed(body) }"
+    with og_api.init(tmp_path / "notes.omni", schema=schema, embedder=MockEmbedder("m"), durability="os") as graph:
+        graph_id = http.graphs.hold(graph)
+        where = ["--server", http.url, "--graph", graph_id]
+        with og_api.connect(http.url, graph=graph_id, token="ada") as connected:
+            loaded = connected.load([{"type": "Note", "data": {"slug": "a", "body": "one"}}], embed=True)
+            assert loaded.embedded is not None
+            assert (loaded.embedded.model, loaded.embedded.vectors, loaded.embedded.usage.texts) == ("m", 1, 1)
+            receipt = connected.mutate('query add() { insert Note { slug: "b", body: "two" } }', embed=True)
+            assert receipt.embedded is not None
+            assert receipt.embedded.vectors == 1
+            plain = connected.mutate('query add() { insert Note { slug: "c", body: "three" } }')
+            assert plain.embedded is None
+        done = og("embed", *where, "--json")
+        assert (done.code, done.json["model"], done.json["properties"][0]["entities"]) == (0, "m", 1)
+        assert "embedded 0 entities" in og("embed", *where, "--type", "Note").out
+        assert og("embed", *where, "--input", "x.jsonl").code == 2
+        assert og("embed", "--store", tmp_path / "notes.omni").code in (0, 1), "a store may be named, too"

@@ -14,7 +14,8 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -96,6 +97,16 @@ class Application:
         """Serve something else from now on. Requests that have begun end with what they began with."""
         before, self._current = self._current, self._in_use(revision)
         before.leave()
+
+    @contextmanager
+    def borrowed(self) -> Iterator[InUse]:
+        """What is served now, for work that nobody asked for; it is not let go of before that ends."""
+        use = self._current
+        use.take()
+        try:
+            yield use
+        finally:
+            use.leave()
 
     def _in_use(self, revision: Revision) -> InUse:
         service = Service(revision.graphs, authoriser=revision.authoriser, admission=self._admission, audit=self.audit)

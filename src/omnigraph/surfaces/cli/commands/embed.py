@@ -11,14 +11,14 @@ from omnigraph.errors import UsageError
 from omnigraph.model.phrases import counted
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.scope import Capability, Command, address, connect_to
+from omnigraph.surfaces.cli.scope import PURPOSE, SERVERS, WRITES, Capability, Command, address, connect_to, here
 from omnigraph.surfaces.cli.seeds import Job, Mode, Selector, Spec, manifest, rewrite
 
 if TYPE_CHECKING:
     from omnigraph.embedding import Usage
 
 
-@click.command(cls=Command, capability=Capability.LOCAL)
+@click.command(cls=Command, capability=Capability.LOCAL, usable=WRITES | SERVERS)
 @click.argument("uri", required=False, metavar="[URI]")
 @click.option("--seed", metavar="YAML", help="A manifest that names input, output and spec.")
 @click.option("--input", "source", metavar="FILE", help="JSON lines to read.")
@@ -48,19 +48,21 @@ def command(
     """Make vectors: of the texts of a graph, or of a file of records before it is loaded.
 
     Of a graph, vectors of @embed properties are made where they are missing or their text has changed. Ctrl-C, a failure or
-    --timeout keep what was made for the next time.
+    --timeout keep what was made for the next time. Of a graph behind a server, the provider of the server makes them.
 
     Of a file, records that have a vector keep it unless they are selected, or --reembed-all is given. The provider is the one
     the environment names; OMNIGRAPH_EMBEDDINGS_MOCK=1 derives made-up vectors from the text, without a network.
 
     \b
     omnigraph embed people.omni --type Doc
+    omnigraph embed --server https://graphs.example --graph people
     omnigraph embed --input data.jsonl --output data.embedded.jsonl --spec embed.json
     """
     if clean and reembed_all:
         raise click.UsageError("--clean and --reembed-all exclude each other")
     given = (source, target, spec_path)
-    if uri is not None:
+    flags = here()
+    if uri is not None or any(map(flags.given, PURPOSE)):
         if seed is not None or any(given) or clean or selectors:
             raise click.UsageError("a graph takes --type, --branch, --timeout and --reembed-all; the others are for files")
         _embed_graph(uri, branch or "main", types, reembed_all, timeout, as_json)
@@ -129,7 +131,7 @@ def command(
         say(f"provider: {usage}")
 
 
-def _embed_graph(uri: str, branch: str, types: tuple[str, ...], again: bool, timeout: float | None, as_json: bool) -> None:
+def _embed_graph(uri: str | None, branch: str, types: tuple[str, ...], again: bool, timeout: float | None, as_json: bool) -> None:
     from omnigraph.service.operations.embed import Embed
     from omnigraph.surfaces.cli.confirmation import echo_write, interruptible
 

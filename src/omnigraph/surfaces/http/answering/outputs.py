@@ -11,7 +11,7 @@ from omnigraph.wire import outputs as o
 from omnigraph.wire import own_outputs as own
 
 if TYPE_CHECKING:
-    from omnigraph.service.results import Commit, DeletedTag, LoadResult, Merge, Receipt, Ref, Tag
+    from omnigraph.service.results import Commit, DeletedTag, LoadResult, MadeVectors, Merge, Receipt, Ref, Tag
 
 
 def commit_output(commit: Commit) -> o.CommitOutput:
@@ -28,7 +28,13 @@ def change_output(receipt: Receipt) -> o.ChangeOutput:
         affected_edges=receipt.affected_edges,
         actor_id=receipt.actor,
         commit=None if receipt.commit is None else commit_output(receipt.commit),
+        embedded=UNSET if receipt.embedded is None else made_output(receipt.embedded),
     )
+
+
+def made_output(made: MadeVectors) -> o.MadeVectorsOutput:
+    """Vectors that a write made."""
+    return msgspec.convert(made.to_dict(), o.MadeVectorsOutput)
 
 
 def load_members(result: LoadResult) -> dict[str, Any]:
@@ -44,6 +50,7 @@ def load_members(result: LoadResult) -> dict[str, Any]:
         "actor_id": result.actor,
         "commit": commit_output(result.commit) if result.changed else None,
         **{name: dict(found) for name in ("deleted", "cascaded", "missing") if (found := getattr(result, name))},
+        **({} if result.embedded is None else {"embedded": made_output(result.embedded)}),
     }
 
 

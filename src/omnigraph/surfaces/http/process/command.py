@@ -39,6 +39,13 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--policy", "policies", multiple=True, metavar="[GRAPH=]FILE", help="Who may do what; may be repeated."),
     click.option("--server-policy", metavar="FILE", help="Who may do what to the server: list its graphs, reload, audit."),
     click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 256), help="Processes that answer."),
+    click.option(
+        "--embed-every",
+        type=click.FloatRange(0, 86_400, min_open=True),
+        envvar="OMNIGRAPH_EMBED_EVERY",
+        metavar="SECONDS",
+        help="Look so often whether texts need vectors, and make them.",
+    ),
     click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, as PEM."),
     click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key."),
     click.option("--api-version", default=API_VERSION, envvar="OMNIGRAPH_API_VERSION", help="Version that /healthz reports."),
@@ -141,6 +148,7 @@ def _settings(given: dict[str, Any], access: Access) -> ServerSettings:
         json_logs=given["log_format"] == "json",
         log_level=given["log_level"],
         origins=tuple(o.strip() for o in os.environ.get("OMNIGRAPH_CORS_ORIGINS", "").split(",") if o.strip()),
+        embed_seconds=given["embed_every"],
         reload_seconds=reload_seconds(os.environ, None if cluster is None else CLUSTER_SECONDS),
     )
 

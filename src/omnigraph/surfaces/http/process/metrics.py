@@ -26,6 +26,13 @@ class Metrics:
             "omnigraph_http_request_seconds", "How long answering took", ("operation",), buckets=_BUCKETS, registry=self._registry
         )
         self._reloads = Counter("omnigraph_reloads", "Attempts to serve something else", ("outcome",), registry=self._registry)
+        self._embedded = Counter("omnigraph_embedded", "Vectors made in the background", ("graph",), registry=self._registry)
+        self._embedding = Counter(
+            "omnigraph_embedding_runs",
+            "Looks for texts without vectors",
+            ("graph", "outcome"),
+            registry=self._registry,
+        )
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         """The counter and the times of each kind of answer."""
 
@@ -43,6 +50,12 @@ class Metrics:
     def reloaded(self, outcome: Literal["activated", "failed"]) -> None:
         """What is served was read again."""
         self._reloads.labels(outcome).inc()
+
+    def embedded(self, graph: str, outcome: Literal["done", "unfinished", "failed"], vectors: int = 0) -> None:
+        """Vectors were made in the background, or were to be made."""
+        self._embedding.labels(graph, outcome).inc()
+        if vectors:
+            self._embedded.labels(graph).inc(vectors)
 
     def text(self) -> str:
         """All of it, in Prometheus' own format."""

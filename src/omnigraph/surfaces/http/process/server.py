@@ -33,6 +33,7 @@ from starlette.types import ASGIApp
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.http.application import Application
 from omnigraph.surfaces.http.process.activation import Activation, Source
+from omnigraph.surfaces.http.process.background import BackgroundEmbedding
 from omnigraph.surfaces.http.process.connections import BoundedConnection
 from omnigraph.surfaces.http.process.given import GivenGraphs
 from omnigraph.surfaces.http.process.limits import Limits, audit_sink
@@ -106,8 +107,16 @@ def listen(settings: ServerSettings) -> socket.socket:
 class _Server(uvicorn.Server):
     """Uvicorn's server with our signals: it ends as a success when it was told to end."""
 
-    def __init__(self, config: uvicorn.Config, application: Application, activation: Activation, on_start: Any) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        application: Application,
+        activation: Activation,
+        embedding: BackgroundEmbedding,
+        on_start: Any,
+    ) -> None:
         super().__init__(config)
+        self._embedding = embedding
         self._application, self._activation, self._on_start = application, activation, on_start
         self._reload = False
 
@@ -135,6 +144,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._activation.begin()
+            self._embedding.begin()
             self._on_start()
 
     async def on_tick(self, counter: int) -> bool:
@@ -145,6 +155,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._activation.end()
+        self._embedding.end()
         await super().shutdown(sockets)
 
 
@@ -190,7 +201,7 @@ def serve(
     except OSError as error:  # of the certificate or its key: nothing else is read here
         reason = error.strerror or str(error)
         raise UsageError(f"cannot use the certificate {settings.certificate}: {reason}", hint="Give PEM files of both.") from None
-    server = _Server(config, application, activation, on_start)
+    server = _Server(config, application, activation, BackgroundEmbedding(application, settings.embed_seconds), on_start)
     server.run(sockets=[listening])
     if telemetry is not None:
         telemetry.close()
@@ -249,7 +260,7 @@ def _supervise(settings: ServerSettings, listening: socket.socket, on_start: Cal
     with tempfile.TemporaryDirectory(prefix="omnigraph-metrics-") as folder:
         environment = {**os.environ, FOLDER: folder}
         try:
-            workers += [_start_worker(settings, listening, environment) for _ in range(settings.workers)]
+            workers += [_start_worker(settings, listening, environment, at) for at in range(settings.workers)]
             if not all(_has_started(worker) for worker in workers):
                 return 1
             on_start()
@@ -257,7 +268,7 @@ def _supervise(settings: ServerSettings, listening: socket.socket, on_start: Cal
                 for at, worker in enumerate(workers):
                     if worker.poll() is not None:
                         _log.error("worker %d ended with %s and is started again", worker.pid, worker.returncode)
-                        workers[at] = _start_worker(settings, listening, environment)
+                        workers[at] = _start_worker(settings, listening, environment, at)
         finally:
             _signal(workers, signal.SIGTERM)
             for worker in workers:
@@ -271,8 +282,11 @@ def _signal(workers: list[subprocess.Popen[bytes]], number: signal.Signals) -> N
             worker.send_signal(number)
 
 
-def _start_worker(settings: ServerSettings, listening: socket.socket, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    own = {"access": settings.access.value, "socket": listening.fileno(), "supervisor": os.getpid()}
+def _start_worker(
+    settings: ServerSettings, listening: socket.socket, environment: dict[str, str], at: int
+) -> subprocess.Popen[bytes]:
+    own: dict[str, object] = {"access": settings.access.value, "socket": listening.fileno(), "supervisor": os.getpid()}
+    own |= {"embed_seconds": settings.embed_seconds if at == 0 else None}  # one of them is enough
     given = json.dumps({**asdict(settings), **own})
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # a worker begins with it blocked, and takes it when it can
     try:

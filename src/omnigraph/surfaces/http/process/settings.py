@@ -27,6 +27,7 @@ ENVIRONMENT: Final = {
     "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": 'server: a file of tokens, `{"actor": "token", …}`',
     "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": "server: the same, inline",
     "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET": "server: id of a secret that holds the tokens; then the only source",
+    "OMNIGRAPH_EMBED_EVERY": "server: look so often, in seconds, whether texts need vectors, and make them (never)",
     "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "server: writes that one actor has under way at most (16)",
     "OMNIGRAPH_PER_ACTOR_BYTES_MAX": "server: their bytes (4 GiB)",
     "OMNIGRAPH_LOAD_BYTES_MAX": "server: the most that a load of files may have (8 GiB)",
@@ -100,6 +101,8 @@ class ServerSettings:
     """Files of policies: each `GRAPH=FILE`, or one for all other graphs."""
     server_policy: str | None = None
     """The file of the policy for what is about no graph."""
+    embed_seconds: float | None = None
+    """How often texts that were written get their vectors; None: only when somebody asks."""
     reload_seconds: float | None = None
     """How often it is looked at what is to be served; None: only when somebody asks."""
 
