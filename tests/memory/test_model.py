@@ -165,10 +165,10 @@ def walk(seed: int, steps: int, main: Any, of: Callable[[str], Any]) -> dict[str
             gone = model.forget(agent, **{by: str(choices[by])})
             assert memory.forget(**{by: choices[by]}).deleted.get("Memory", 0) == gone, step
         elif what == "recall":
-            word, about = chance.choice(WORDS), chance.choice((None, *ENTITIES))
+            word, only = chance.choice(WORDS), chance.choice(("", *ENTITIES))
             state = model.of(branch)
-            held = {m for m in state["Memory"] if about is None or (m, about) in state["About"]}
-            found = {one.id: one for one in memory.recall(word, k=100, about=about or ())}
+            held = {m for m in state["Memory"] if not only or (m, only) in state["About"]}
+            found = {one.id: one for one in memory.recall(word, k=100, about=only or ())}
             assert set(found) <= held, step
             assert {m for m in held if word in state["Memory"][m][0]} <= set(found), step
             for id_, one in found.items():
