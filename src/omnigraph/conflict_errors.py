@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from omnigraph.error_details import BrokenRule, Disagreement
 from omnigraph.graph_error import GraphError
@@ -80,19 +82,42 @@ class KeyReused(ConflictError):
 
 
 class MergeConflict(ConflictError):
-    """Both sides changed the same thing. `conflicts` lists each case."""
+    """Both sides changed the same thing. `conflicts` lists each case; to those who may not read both sides it lists none, and
+    `hidden` has how many there are by type."""
 
     code = "merge_conflict"
     default_hint = Hint(
         "Nothing was changed.", Hint(" List conflicts with ", Option("dry_run", True), ", resolve with ", Option("resolve"), ".")
     )
 
-    def __init__(self, message: str, *, conflicts: Sequence[Disagreement] = (), hint: Advice = None) -> None:
+    hidden_hint: ClassVar[str] = (
+        "Nothing was changed. Ask for the right to read both branches, or let somebody who has it resolve the conflicts."
+    )
+    """For those who may not read what is in conflict."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        conflicts: Sequence[Disagreement] = (),
+        hidden: Mapping[str, int] | None = None,
+        hint: Advice = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
+        self.hidden = dict(hidden) if hidden else None
+
+    def without_values(self) -> MergeConflict:
+        """The same for somebody who may not read what is in conflict: how many there are of each type, and nothing else."""
+        found = Counter(f"{c.entity_kind}:{c.type}" for c in self.conflicts)
+        counted = ", ".join(f"{type_} {number}" for type_, number in sorted(found.items()))
+        total = f"{len(self.conflicts)} conflict{'' if len(self.conflicts) == 1 else 's'}"
+        message = f"{total} ({counted}), which are shown to those who may read both branches"
+        return MergeConflict(message, hidden=found, hint=self.hidden_hint)
 
     def to_dict(self) -> dict[str, object]:
-        return {**super().to_dict(), "merge_conflicts": [c.to_dict() for c in self.conflicts]}
+        hidden = {} if self.hidden is None else {"hidden_conflicts": self.hidden}
+        return {**super().to_dict(), "merge_conflicts": [c.to_dict() for c in self.conflicts], **hidden}
 
 
 class ReviewError(ConflictError):

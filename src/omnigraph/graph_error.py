@@ -14,6 +14,8 @@ class GraphError(Exception):
     code: ClassVar[str] = "graph_error"
     retryable: bool = False
     default_hint: ClassVar[Hint | str] = ""
+    unlisted: GraphError | None = None
+    """The same for somebody who may not list branches; None if no branch is named but those that were asked for."""
 
     def __init__(self, message: str, *, hint: Advice = None) -> None:
         super().__init__(message)

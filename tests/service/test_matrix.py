@@ -212,7 +212,8 @@ ROWS: list[Row] = [
     Row(lambda at: ListTags(PEOPLE), lambda at: ("GET", "/tags", None), unscoped=True),
     Row(lambda at: ListDeletedTags(PEOPLE), lambda at: ("GET", "/tags/deleted", None), unscoped=True),
     Row(lambda at: ListCommits(PEOPLE, at.branch), lambda at: ("GET", f"/commits?branch={at.branch}", None)),
-    Row(lambda at: ShowCommit(PEOPLE, at.commit), lambda at: ("GET", f"/commits/{at.commit}", None), unscoped=True),
+    Row(lambda at: ShowCommit(PEOPLE, at.commit), lambda at: ("GET", f"/commits/{at.commit}", None)),
+    Row(lambda at: ShowCommit(PEOPLE, at.branch), lambda at: ("GET", f"/commits/{at.branch}", None)),
     Row(
         lambda at: CommitChanges(PEOPLE, at.commit),
         lambda at: ("GET", f"/commits/{at.commit}/changes", None),
@@ -229,6 +230,12 @@ ROWS: list[Row] = [
     Row(lambda at: Diff(PEOPLE, at.branch, "work"), lambda at: ("GET", f"/diff?from={at.branch}&to=work", None)),
     Row(lambda at: ShowSchema(PEOPLE), lambda at: ("GET", "/schema", None), unscoped=True),
     Row(lambda at: ShowSchema(PEOPLE), lambda at: ("GET", "/schema/accepted", None), unscoped=True),
+    Row(lambda at: ShowSchema(PEOPLE, at.branch), lambda at: ("GET", f"/schema?branch={at.branch}", None)),
+    Row(lambda at: ShowSchema(PEOPLE, at=at.commit), lambda at: ("GET", f"/schema?snapshot={at.commit}", None)),
+    Row(
+        lambda at: ShowSchema(PEOPLE, at.branch),
+        lambda at: ("GET", f"/schema/accepted?branch={at.branch}", None),
+    ),
     Row(
         lambda at: PlanSchema(PEOPLE, Source(at.schema), at.branch),
         lambda at: ("POST", "/schema/plan", {"schema_source": at.schema, "branch": at.branch}),

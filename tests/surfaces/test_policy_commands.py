@@ -151,3 +151,60 @@ def test_bundles_that_a_cluster_has_applied(og: Call, tmp_path: Path) -> None:
     assert (several.code, "Applied: ops (cluster), team (graph.people)" in several.err) == (1, True)
     told = og("policy", "explain", *where, "--graph", "people", "--actor", "ada", "--action", "read", "--json").json
     assert (told["decision"], told["matched_rule"]) == ("allow", "r")
+
+
+REVIEWED = """\
+version: 1
+groups: { team: [ada, bob] }
+protected_branches: [main]
+rules:
+  - id: all
+    allow: { actors: { group: team }, actions: [read, change, schema_apply, branch_merge, branch_create, review_merge] }
+reviews:
+  - { target_branch_scope: [main, release], approvals: 2, from_group: team }
+"""
+MOVES = [
+    (("--action", "change", "--branch", "main"), False),
+    (("--action", "load_overwrite", "--branch", "release"), False),
+    (("--action", "schema_apply", "--target-branch", " main "), False),
+    (("--action", "branch_merge", "--branch", "ideas", "--target-branch", "release"), False),
+    (("--action", "branch_merge", "--branch", "main", "--target-branch", "ideas"), True),
+    (("--action", "branch_create", "--branch", "main", "--target-branch", "ideas"), True),
+    (("--action", "review_merge", "--branch", "ideas", "--target-branch", "main"), True),
+    (("--action", "change", "--branch", "ideas"), True),
+]
+
+
+@pytest.mark.parametrize(("asked", "allowed"), MOVES)
+def test_branches_that_move_by_a_review(og: Call, tmp_path: Path, asked: tuple[str, ...], allowed: bool) -> None:
+    (tmp_path / "policy.yaml").write_text(REVIEWED)
+    line = ("policy", "explain", "--file", str(tmp_path / "policy.yaml"), "--actor", "ada", *asked)
+    told = og(*line, "--json").json
+    assert (told["decision"], told["matched_rule"]) == (("allow", "all") if allowed else ("deny", "review-required"))
+    text = og(*line).out
+    if not allowed:
+        assert "moves by a review with 2 approvals from group 'team'" in told["message"]
+        assert told["rules"] == [
+            {"id": "all", "effect": "allow", "matched": True, "why": "matches, and rule 'review-required' denies it"}
+        ]
+        assert "matched_rule: review-required" in text
+
+
+def test_whoever_may_not_is_denied_by_the_rules(og: Call, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(REVIEWED)
+    line = ("policy", "explain", "--file", str(tmp_path / "policy.yaml"), "--action", "change", "--branch", "main")
+    assert og(*line, "--actor", "eve", "--json").json["matched_rule"] is None
+
+
+def test_cases_about_reviews(og: Call, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(REVIEWED)
+    (tmp_path / "cases.yaml").write_text(
+        "version: 1\ncases:\n"
+        "  - { id: past, actor: ada, action: change, branch: main, expect: allow }\n"
+        "  - { id: by, actor: ada, action: review_merge, branch: x, target_branch: main, expect: allow }\n"
+    )
+    line = ("policy", "test", "--file", str(tmp_path / "policy.yaml"), "--tests", str(tmp_path / "cases.yaml"))
+    told = og(*line, "--json")
+    assert (told.code, [failure["id"] for failure in told.json["failures"]]) == (1, ["past"])
+    assert told.json["failures"][0]["matched_rule"] == "review-required"
+    assert og(*line).err == "policy tests failed:\npast: expected Allow but got deny\n"

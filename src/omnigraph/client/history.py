@@ -196,8 +196,9 @@ class History(Asking):
         try:
             said = self._transport.post(path, body, answer, headers=keyed(key), again=dry_run or key is not None)
         except MergeConflict as error:
-            typed: Any = self._typed(branch)
-            error.conflicts = tuple(typed.conflict(c) for c in error.conflicts)
+            if error.conflicts:  # whoever may not read them may not read the schema either
+                typed: Any = self._typed(branch)
+                error.conflicts = tuple(typed.conflict(c) for c in error.conflicts)
             raise
         return merge_of(said, self._typed(branch) if said.dry_run is True else None)
 

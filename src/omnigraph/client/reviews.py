@@ -161,8 +161,9 @@ class RemoteReviews:
         try:
             return self._do(review, "merge", body)
         except MergeConflict as error:
-            typed: Any = self._typed(self.get(review).target)
-            error.conflicts = tuple(typed.conflict(c) for c in error.conflicts)
+            if error.conflicts:  # whoever may not read them may not read the review either
+                typed: Any = self._typed(self.get(review).target)
+                error.conflicts = tuple(typed.conflict(c) for c in error.conflicts)
             raise
 
     @guarded(**checks("review", "text"))

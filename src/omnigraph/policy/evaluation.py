@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.bundle import Bundle, Effect, Rule, Scope
+from omnigraph.policy.by_review import past_a_review
 from omnigraph.policy.port import NO_GROUPS, Access, Action, Decision
 from omnigraph.policy.states import denial
 
@@ -74,11 +75,15 @@ def decision_of(bundle: Bundle, actor: str, access: Access, groups: frozenset[st
 
 
 def explain(bundle: Bundle, actor: str, access: Access, groups: frozenset[str] = NO_GROUPS) -> Explanation:
-    """The decision about an access, and for every rule, in the order of the file, whether it matched or why not."""
+    """The decision about an access, and for every rule, in the order of the file, whether it matched or why not.
+
+    It is the decision of the door: what the rules allow is denied where it would move a branch past a review.
+    """
     member, action = bundle.groups_of(actor, groups), bundle.meaning(access.action)
     readings = tuple(Reading(rule, _mismatch(rule, bundle, actor, member, action, access)) for rule in bundle.rules)
     outcome = outcome_of([reading.rule for reading in readings if reading.mismatch is None])
-    return Explanation(decision_of(bundle, actor, access, groups, outcome), readings)
+    decision = decision_of(bundle, actor, access, groups, outcome)
+    return Explanation((past_a_review(bundle.reviews, access) or decision) if decision.allowed else decision, readings)
 
 
 def _mismatch(rule: Rule, bundle: Bundle, actor: str, member: frozenset[str], action: Action, access: Access) -> str | None:

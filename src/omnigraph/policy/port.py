@@ -3,7 +3,8 @@
 An operation asks for one access or several: an action, and the branches it is about. An authoriser decides about each. Actions
 and their meaning of branch and target are a contract: policies are written in these words.
 
-    read            branch that is read; none where nothing of a branch is read (branches, tags, commits by id, the schema)
+    read            branch that is read, or that the commit or tag belongs to; none where nothing of a branch is read (lists of
+                    branches and tags, the schema of the graph) and where there is no such thing
     export          branch that is written out
     change          branch that is changed
     load_overwrite  branch whose entities a load replaces; asked beside `change`

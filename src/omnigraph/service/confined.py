@@ -19,22 +19,21 @@ and the rest is refused (`policy.one_branch`).
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 
-from omnigraph.errors import AlreadyExists, HistoryReclaimed, InputError, NotFound
+from omnigraph.errors import AlreadyExists, HistoryReclaimed, InputError, NotFound, UsageError
 from omnigraph.policy.one_branch import OneBranch
 from omnigraph.policy.port import Access, Action, Authoriser, PermitAll
 from omnigraph.service.audit import Sink
 from omnigraph.service.caller import Caller
 from omnigraph.service.graphs import GraphRef, Graphs
 from omnigraph.service.operation import Lookup, Operation, read_of
+from omnigraph.service.operations.commit_changes import CommitChanges
 from omnigraph.service.operations.create_branch import CreateBranch
 from omnigraph.service.operations.list_branches import ListBranches
 from omnigraph.service.operations.list_reviews import ListReviews
 from omnigraph.service.operations.list_tags import ListTags
-from omnigraph.service.operations.show_commit import ShowCommit
 from omnigraph.service.operations.show_review import ShowReview
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.service.service import GraphLookup, Service
@@ -45,6 +44,9 @@ MAIN: Final = "main"
 
 _STATES: Final = ("branch", "at", "before", "after", "commit")
 """Members of reads that name a branch, or a moment of one."""
+
+_NAMED: Final = ("branch", "tag", "commit")
+"""What is not found with a hint about what there is instead, here or on a server: it may list what others have."""
 
 
 class ConfinedService:
@@ -59,7 +61,16 @@ class ConfinedService:
         self._outside = _Deciding(graphs, self._line, OneBranch(branch, authoriser), audit)
 
     def run(self, caller: Caller, operation: Operation[R]) -> R:
-        """Do something for somebody, if it is about the branch."""
+        """Do something for somebody, if it is about the branch. What went wrong is told without the names of other branches."""
+        try:
+            return self._run(caller, operation)
+        except NotFound as error:
+            if error.what not in _NAMED:
+                raise
+            hint = f"This session is confined to branch `{self.branch}`."
+            raise NotFound(error.message, what=error.what, name=error.name, hint=hint) from None
+
+    def _run(self, caller: Caller, operation: Operation[R]) -> R:
         match operation:
             case ListBranches():
                 there = self._line.exists(operation.graph)
@@ -68,11 +79,11 @@ class ConfinedService:
                 lookup = self._outside.lookup(operation.graph)
                 found = self._inside.run(caller, operation)
                 return cast(R, [tag for tag in found if lookup.branch_of(tag.commit) == self.branch])
-            case ShowCommit():
-                self._require(caller, operation, *read_of(self._outside.lookup(operation.graph), None, operation.commit))
             case ShowSchema():
                 lookup = self._outside.lookup(operation.graph)
                 self._require(caller, operation, *read_of(lookup, operation.branch, operation.at))
+            case CommitChanges():  # what is refused here says the same of all that is elsewhere, so there is nothing to hide
+                self._require(caller, operation, *operation.access(self._outside.lookup(operation.graph)))
             case ListReviews():
                 operation = cast("Operation[R]", replace(operation, source=self.branch))
             case ShowReview():
@@ -104,8 +115,13 @@ class ConfinedService:
             return replace(operation, **shown)
         creating = CreateBranch(operation.graph, self.branch, MAIN)
         if any(access.action is Action.CHANGE for access in operation.access(self._outside.lookup(operation.graph))):
-            with suppress(AlreadyExists):  # by another session of the same agent, a moment ago
+            try:
                 self._inside.run(caller, creating)
+            except AlreadyExists:  # by another session of the same agent, a moment ago
+                pass
+            except UsageError:  # which would name the branch that is in the way
+                hint = "Start the session with another name: letters, digits, `-` and `/`, no path inside that of another branch."
+                raise UsageError(f"branch `{self.branch}` cannot be created", hint=hint) from None
         return operation
 
 

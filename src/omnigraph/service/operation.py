@@ -85,6 +85,10 @@ class Operation(ABC, Generic[R]):
         """What whoever may not have an access is told."""
         return denied
 
+    def reveals(self, lookup: Lookup) -> Iterable[Access]:
+        """What must be allowed to whoever is shown what is in conflict, besides what it needs itself."""
+        return ()
+
     def under(self, rules: tuple[ReviewRule, ...]) -> Operation[R]:
         """The same, bound by what must be approved before branches move. Of use to merges of reviews alone."""
         return self

@@ -1,23 +1,23 @@
 """`Service.run`: the only way from a surface to the engine.
 
 authorise    every access the operation needs is decided; a denial stops it before any effect. Where a policy demands reviews,
-             a branch moves by a review alone: whatever else would change it is denied (`_MOVES`)
+             a branch moves by a review alone: whatever else would change it is denied (`policy.by_review`)
 admit        there is room for it now
-run          it is done, and what it changes carries the caller's actor
+run          it is done, and what it changes carries the caller's actor. What went wrong is told as far as the caller may know:
+             conflicts without what is in them to those who may not read it, no names of branches to those who may not list them
 audit        what was decided, and what became of a write, is written down
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, NotFound
+from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, MergeConflict, NotFound
 from omnigraph.model.frozen import frozen
-from omnigraph.model.phrases import counted
+from omnigraph.policy.by_review import REVIEW_REQUIRED, past_a_review
 from omnigraph.policy.port import Access, Action, Authoriser, Decision, PermitAll, ReviewRule
 from omnigraph.service.admission import Admission, Unlimited
 from omnigraph.service.audit import AuditRecord, LogSink, Outcome, Sink
@@ -26,9 +26,6 @@ from omnigraph.service.graphs import GraphRef, Graphs
 from omnigraph.service.operation import Lookup, Operation
 
 R = TypeVar("R")
-
-REVIEW_REQUIRED: Final = "review-required"
-"""The rule by which what would move a protected branch past a review is denied."""
 
 
 @frozen
@@ -68,17 +65,36 @@ class Service:
             permit = self.authorise(caller, operation)
         with self._admission.admit(caller, operation):
             if not operation.writes:
-                return operation.run(self.graphs, caller)
+                return self._run(caller, operation)
             started = time.perf_counter()
             operation = operation.under(self.review_rules(operation.graph))
             try:
-                result = operation.run(self.graphs, caller)
+                result = self._run(caller, operation)
             except BaseException as error:
                 self._written(caller, operation, permit, started, "failed", error=error)
                 raise
             commit = operation.commit_of(result)
             self._written(caller, operation, permit, started, "done" if operation.changed(result) else "unchanged", commit)
             return result
+
+    def _run(self, caller: Caller, operation: Operation[R]) -> R:
+        try:
+            return operation.run(self.graphs, caller)
+        except GraphError as error:
+            told = self._told(caller, operation, error)
+            if told is error:
+                raise
+            raise told from None
+
+    def _told(self, caller: Caller, operation: Operation[Any], error: GraphError) -> GraphError:
+        """What went wrong, as far as the caller may know: a message is no way around a right."""
+        graph = operation.graph
+        if isinstance(error, MergeConflict) and error.conflicts:
+            readable = all(self.may(caller, graph, access) for access in operation.reveals(self.lookup(graph)))
+            return error if readable else error.without_values()
+        if error.unlisted is not None and not self.may(caller, graph, Access(Action.READ)):
+            return error.unlisted
+        return error
 
     def authorise(self, caller: Caller, operation: Operation[Any]) -> Permit:
         """Decide about every access an operation needs, before its content is there; raises if one is denied."""
@@ -116,18 +132,9 @@ class Service:
 
     def _decided(self, caller: Caller, resource: str, access: Access) -> Decision:
         decision = self._authoriser.decide(caller.actor, resource, access, caller.groups)
-        moved = _MOVES.get(access.action, _nothing)(access) if decision.allowed else None
-        return decision if moved is None else self._reviewed(resource, access, moved) or decision
-
-    def _reviewed(self, resource: str, access: Access, branch: str) -> Decision | None:
-        """The denial of what would move a branch past a review, if the policy demands one."""
-        for rule in self._authoriser.review_rules(resource):
-            if rule.applies_to(branch):
-                group = "" if rule.from_group is None else f" from group '{rule.from_group}'"
-                needs = f"{counted(rule.approvals, 'approval')}{group}"
-                why = f"branch '{branch}' moves by a review with {needs}: write to a branch of your own, and open a review"
-                return Decision(False, REVIEW_REQUIRED, f"policy denied action '{access.action.value}': {why}")
-        return None
+        if not decision.allowed:
+            return decision
+        return past_a_review(self._authoriser.review_rules(resource), access) or decision
 
     def review_rules(self, graph: GraphRef) -> tuple[ReviewRule, ...]:
         """What must be approved before branches of a graph move."""
@@ -179,20 +186,6 @@ def _about(
     )
 
 
-def _nothing(access: Access) -> str | None:
-    return None
-
-
-_MOVES: Final[Mapping[Action, Callable[[Access], str | None]]] = {
-    Action.CHANGE: lambda access: access.branch,
-    Action.LOAD_OVERWRITE: lambda access: access.branch,
-    Action.SCHEMA_APPLY: lambda access: access.target_branch,
-    Action.BRANCH_MERGE: lambda access: access.target_branch,
-    Action.BRANCH_DELETE: lambda access: access.target_branch,
-}
-"""What moves a branch, and which one. Creating a branch moves none, and upkeep changes nothing that a graph says."""
-
-
 class GraphLookup:
     """Looks at a graph, which is opened only if somebody asks."""
 
@@ -205,8 +198,8 @@ class GraphLookup:
         if self.has_branch(state):
             return state
         try:
-            return graph.commit(state).branch
-        except (NotFound, HistoryReclaimed):
+            return graph.commit(state, maintenance=True).branch
+        except (NotFound, HistoryReclaimed, Forbidden):
             return None
 
     def review(self, number: int, action: Action) -> Access:
@@ -221,4 +214,7 @@ class GraphLookup:
         return (Access(Action.READ, about.branch), Access(Action.READ, about.target_branch))
 
     def has_branch(self, name: str) -> bool:
-        return name.strip() in self._graphs.open(self._ref).branches.list()
+        try:
+            return name.strip() in self._graphs.open(self._ref).branches.list()
+        except Forbidden:  # by a server, which decides itself
+            return False

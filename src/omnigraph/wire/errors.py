@@ -230,6 +230,8 @@ def _text(error: e.GraphError) -> str:
 
 
 def _merge_text(error: e.MergeConflict) -> str:
+    if error.hidden is not None:
+        return f"merge conflicts: {error.message}"
     named = [
         f"{c.entity_kind} type '{c.type}'{'' if c.entity is None else f', entity id {c.entity!r}'} ({c.kind})"
         for c in error.conflicts[:3]

@@ -33,11 +33,10 @@ class Merge(GraphCommit["Merged"]):
     """What is stored with the graph: a merge that brings main a schema which one of them does not fit is refused."""
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return (
-            (Access(Action.READ, self.source), Access(Action.READ, self.into))
-            if self.dry_run
-            else (Access(Action.BRANCH_MERGE, self.source, self.into),)
-        )
+        return self.reveals(lookup) if self.dry_run else (Access(Action.BRANCH_MERGE, self.source, self.into),)
+
+    def reveals(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.READ, self.source), Access(Action.READ, self.into))
 
     def on(self, graph: AnyGraph, caller: Caller) -> Merged:
         if self.queries and not self.dry_run:

@@ -35,6 +35,9 @@ class MergeReview(GraphChange["Review"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (lookup.review(self.review, Action.REVIEW_MERGE),)
 
+    def reveals(self, lookup: Lookup) -> tuple[Access, ...]:
+        return lookup.review_branches(self.review)
+
     def under(self, rules: tuple[ReviewRule, ...]) -> MergeReview:
         return replace(self, rules=rules)
 

@@ -30,6 +30,9 @@ class Revert(GraphCommit["Merged"]):
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ if self.dry_run else Action.CHANGE, self.branch), *read_of(lookup, None, self.commit))
 
+    def reveals(self, lookup: Lookup) -> tuple[Access, ...]:
+        return (Access(Action.READ, self.branch),)
+
     def on(self, graph: AnyGraph, caller: Caller) -> Merged:
         return graph.revert(
             self.commit,

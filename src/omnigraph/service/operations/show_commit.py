@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
-from omnigraph.policy.port import Access, Action
-from omnigraph.service.operation import GraphOperation, Lookup
+from omnigraph.policy.port import Access
+from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -23,7 +23,7 @@ class ShowCommit(GraphOperation["Commit"]):
     maintenance: bool = False
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return (Access(Action.READ),)
+        return read_of(lookup, None, self.commit)
 
     def on(self, graph: AnyGraph, caller: Caller) -> Commit:
         return graph.commit(self.commit, maintenance=self.maintenance)

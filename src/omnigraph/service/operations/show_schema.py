@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
-from omnigraph.service.operation import GraphOperation, Lookup
+from omnigraph.service.operation import GraphOperation, Lookup, read_of
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -23,7 +23,9 @@ class ShowSchema(GraphOperation["AcceptedSchema"]):
     at: str | None = None
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return (Access(Action.READ),)
+        if self.branch is None and self.at is None:  # by the contract: of the graph, not of one of its branches
+            return (Access(Action.READ),)
+        return read_of(lookup, self.branch, self.at)
 
     def on(self, graph: AnyGraph, caller: Caller) -> AcceptedSchema:
         from omnigraph.engine.parts import accepted_schema

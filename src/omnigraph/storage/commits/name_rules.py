@@ -70,7 +70,11 @@ def check_branch_name(name: str, existing: Iterable[str]) -> None:
         if other == name:
             raise branch_exists(name)
         if other.startswith(f"{name}/") or name.startswith(f"{other}/"):
-            raise UsageError(f"branch `{name}` and branch `{other}` cannot both exist: one is a path inside the other")
+            found = UsageError(f"branch `{name}` and branch `{other}` cannot both exist: one is a path inside the other")
+            found.unlisted = UsageError(
+                f"branch `{name}` cannot exist beside another one: one is a path inside the other", hint="Choose another name."
+            )
+            raise found
 
 
 def check_name(name: str, what: str) -> None:
@@ -104,13 +108,19 @@ def branch_exists(name: str) -> AlreadyExists:
 
 def no_such_state(name: str, branches: Sequence[str]) -> NotFound:
     """What to say when nothing of that name can be read."""
-    hint = f"There are the branches {some(branches)}."
-    return NotFound(f"no branch, tag or commit `{name}`", what="commit", name=name, hint=hint)
+    message = f"no branch, tag or commit `{name}`"
+    found = NotFound(message, what="commit", name=name, hint=f"There are the branches {some(branches)}.")
+    found.unlisted = NotFound(message, what="commit", name=name)
+    return found
 
 
 def no_branch(name: str, *, branches: Sequence[str] = (), hint: str | None = None) -> NotFound:
     """What to say when there is no such branch."""
-    return NotFound(f"no branch `{name}`", what="branch", name=name, hint=hint or f"There are {some(branches)}.")
+    message = f"no branch `{name}`"
+    found = NotFound(message, what="branch", name=name, hint=hint or f"There are {some(branches)}.")
+    if hint is None:
+        found.unlisted = NotFound(message, what="branch", name=name)
+    return found
 
 
 def some(names: Sequence[str]) -> str:

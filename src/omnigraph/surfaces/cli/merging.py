@@ -50,7 +50,7 @@ def settled(
             with working("merging"):
                 return attempt(chosen, False)
         except MergeConflict as error:
-            if not as_json:
+            if not as_json and error.conflicts:
                 tell_conflicts(error.conflicts)  # type: ignore[arg-type]
             raise
 

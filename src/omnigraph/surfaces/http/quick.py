@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
+from omnigraph.errors import NotFound
 from omnigraph.surfaces.http.graphs import ServedGraph
 
 if TYPE_CHECKING:
@@ -37,8 +39,10 @@ class QuickReads:
         graph, key = call.graph, _key(call.graph, operation)
         known = self._known.get(key)
         if known is not None:
-            view = operation.seen(call.revision.graphs.open(graph.ref))
-            if known == view.snapshot.layout:
+            view = None
+            with suppress(NotFound):  # a branch that is gone: the door says so, to those whom it may tell
+                view = operation.seen(call.revision.graphs.open(graph.ref))
+            if view is not None and known == view.snapshot.layout:
                 return call.run_here(cast("Query", operation.quickly(view)))
         watched = operation.until(call.gone())
         result, state = await call.do(lambda: self._measured(call, watched))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from omnigraph.errors import Forbidden, NotFound, ResourceLimit, UsageError
+from omnigraph.errors import ResourceLimit, UsageError
 from omnigraph.model.limits import MAX_PAGE_CHANGES
 from omnigraph.service.operations.baseline import Baseline
 from omnigraph.service.operations.commit_changes import CommitChanges
@@ -66,14 +66,10 @@ class _Wanted:
 
 
 async def commit_changes(call: Call) -> Response:
-    """What one commit changed: a page of it. A commit that one may not read and one that is not there are answered alike."""
+    """What one commit changed: a page of it."""
     wanted, commit = _Wanted(call), call.name("commit_id")
     operation = CommitChanges(call.graph.ref, commit, wanted.one.get("page_token"), **wanted.filters)
-    try:
-        block = await call.run(operation)
-    except (Forbidden, NotFound):
-        raise NotFound(f"commit '{commit}' not found", what="commit", name=commit) from None
-    return answer(block.to_dict())
+    return answer((await call.run(operation)).to_dict())
 
 
 async def poll(call: Call) -> Response:
