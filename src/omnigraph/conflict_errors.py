@@ -82,8 +82,7 @@ class KeyReused(ConflictError):
 
 
 class MergeConflict(ConflictError):
-    """Both sides changed the same thing. `conflicts` lists each case; to those who may not read both sides it lists none, and
-    `hidden` has how many there are by type."""
+    """Both sides changed the same thing. `conflicts` lists each case; `hidden` counts by type what the caller may not see."""
 
     code = "merge_conflict"
     default_hint = Hint(

@@ -369,15 +369,16 @@ def connect(uri: str | None = None, *, read_only: bool = True) -> Connection:
     return connect_to(address(uri), read_only=read_only)
 
 
-def connect_to(where: str, *, read_only: bool = True, frames: bool = False) -> Connection:
-    """A connection to the graph at an address. Nothing heavy is imported before this. `frames`: data frames may be met."""
+def connect_to(where: str, *, read_only: bool = True, frames: bool = False, token: str | None = None) -> Connection:
+    """A connection to the graph at an address. Nothing heavy is imported before this. `frames`: data frames may be met. `token`:
+    for a server, instead of the one that is known for it."""
     import_engine(frames=frames)
     if is_served(where):
         from omnigraph.surfaces.cli.servers import RemoteDoor
 
         if here().actor is not None:
             raise ScopeError("--as names the actor of a direct write, and a server takes it from the token", hint="Leave it out.")
-        return Connection(GraphRef(where, read_only), RemoteDoor(here().settings), Caller(None, Origin.CLI))
+        return Connection(GraphRef(where, read_only), RemoteDoor(here().settings, token), Caller(None, Origin.CLI))
     service = here().service
     if service is None:
         from omnigraph.service.direct import DirectGraphs

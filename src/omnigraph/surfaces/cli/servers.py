@@ -5,7 +5,8 @@
     --server prod                       the one graph it serves, or an error that lists them
 
 A token is that of the server whose address the target begins with: `OMNIGRAPH_TOKEN_<NAME>`, or what `omnigraph login` wrote to
-`credentials`; of any other address, `OMNIGRAPH_BEARER_TOKEN`. So a token never goes to an address that it is not for.
+`credentials`; of any other address, `OMNIGRAPH_BEARER_TOKEN` (for agents `OMNIGRAPH_TOKEN` before it). So a token never goes to
+an address that it is not for.
 """
 
 from __future__ import annotations
@@ -67,19 +68,23 @@ def served(server: str, graph: str | None, known: Settings) -> str:
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def token_for(where: str, known: Settings) -> str | None:
-    """The token for an address."""
+def token_for(where: str, known: Settings, *before: str) -> str | None:
+    """The token for an address: that of its server, else the first that the environment has for any. `before`: names of
+    variables that go before the usual one."""
     matching = [
         (len(url), name)
         for name, about in (known.get("servers") or {}).items()
         if (url := str((about or {}).get("url") or "").rstrip("/")) and (where == url or where.startswith(f"{url}/"))
     ]
+    fallback = next(filter(None, map(_variable, (*before, "OMNIGRAPH_BEARER_TOKEN"))), None)
     if not matching:
-        return (os.environ.get("OMNIGRAPH_BEARER_TOKEN") or "").strip() or None
+        return fallback
     name = max(matching)[1]
-    own = os.environ.get(f"OMNIGRAPH_TOKEN_{name.upper().replace('-', '_')}") or ""
-    fallback = os.environ.get("OMNIGRAPH_BEARER_TOKEN") or ""
-    return own.strip() or credentials().get(name) or fallback.strip() or None
+    return _variable(f"OMNIGRAPH_TOKEN_{name.upper().replace('-', '_')}") or credentials().get(name) or fallback
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name, "").strip()
 
 
 def credentials_path() -> Path:

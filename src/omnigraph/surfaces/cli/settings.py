@@ -51,7 +51,7 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "OMNIGRAPH_TOKEN_<NAME>": "token for the server NAME of `config.yaml`, in upper case, `-` as `_`",
     "OMNIGRAPH_BASE_URL": "`omnigraph mcp`: address of the server that is meant when no graph is named",
     "OMNIGRAPH_GRAPH_ID": "`omnigraph mcp`: graph of that server",
-    "OMNIGRAPH_TOKEN": "`omnigraph mcp`: token for that server",
+    "OMNIGRAPH_TOKEN": "`omnigraph mcp`: token for that server, or for the one of `--server` if it has none of its own",
     "OMNIGRAPH_DEFAULT_BRANCH": "`omnigraph mcp`: the branch that tools mean when none is named; `main` unless set",
     "OMNIGRAPH_EMBEDDINGS_MOCK": "`1`: made-up vectors instead of a provider, the same for the same text everywhere; it wins",
     "OMNIGRAPH_EMBED_PROVIDER": "who makes vectors: `openai-compatible` (unless set), `openai`, `gemini`, `cohere`, `ollama`, "

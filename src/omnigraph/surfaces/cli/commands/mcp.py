@@ -49,8 +49,8 @@ def command(
     """Serve a graph, or the applied graphs of a cluster, to an agent over MCP, on standard input and output.
 
     The client of the agent starts this command. With --branch the agent reads and changes one branch, which is created from
-    main by its first change, and nothing else. Without a graph, OMNIGRAPH_BASE_URL, OMNIGRAPH_GRAPH_ID and OMNIGRAPH_TOKEN say
-    which one of which server.
+    main by its first change, and nothing else. Without a graph, OMNIGRAPH_BASE_URL and OMNIGRAPH_GRAPH_ID say which one of
+    which server. A server is sent its own token, or OMNIGRAPH_TOKEN.
 
     \b
     omnigraph mcp people.omni
@@ -77,7 +77,7 @@ def command(
     if install is not None:
         from omnigraph.surfaces.cli.agent_clients import install_in
 
-        with connect_to(where) as graph:
+        with connect_to(where, token=token) as graph:
             graph.run(ListBranches(graph.ref))  # so that nothing is installed that cannot be opened
         install_in(
             install, _arguments(_named(where), read_only, branch), where, user=user, only_print=only_print, as_json=as_json
@@ -95,18 +95,29 @@ def _check_branch(branch: str) -> None:
 
 
 def _target(uri: str | None) -> tuple[str, str | None]:
-    """The address of the graph, and a token for it if the environment gives one for agents."""
+    """The address of the graph, and the token for it if a server has it."""
     flags = here()
     named = uri is not None or any(flags.given(flag) for flag in ("store", "server", "profile"))
     base = os.environ.get("OMNIGRAPH_BASE_URL", "").strip()
     if named or not base:
-        return address(uri), None
+        where = address(uri)
+        return where, _token(where, base) if is_served(where) else None
     from omnigraph.surfaces.cli.servers import served
 
     graph = flags.graph or os.environ.get("OMNIGRAPH_GRAPH_ID", "").strip()
     if not graph:
         raise UsageError("OMNIGRAPH_BASE_URL names a server, but no graph", hint="Set OMNIGRAPH_GRAPH_ID, or give --graph.")
-    return served(base, graph, flags.settings), os.environ.get("OMNIGRAPH_TOKEN", "").strip() or None
+    where = served(base, graph, flags.settings)
+    return where, os.environ.get("OMNIGRAPH_TOKEN", "").strip() or _token(where, base)
+
+
+def _token(where: str, base: str) -> str | None:
+    """The token for a served graph. OMNIGRAPH_TOKEN is for the server that the environment names, if it names one."""
+    from omnigraph.surfaces.cli.servers import token_for
+
+    base = base.rstrip("/")
+    meant = not base or where.startswith(f"{base}/")
+    return token_for(where, here().settings, *(["OMNIGRAPH_TOKEN"] if meant else []))
 
 
 def _install_cluster(client: str, where: str, graph: str | None, read_only: bool, branch: str | None, **how: bool) -> None:
