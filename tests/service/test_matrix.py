@@ -4,7 +4,7 @@ by somebody who may, and on a protected branch.
 A row says how an operation is made and how it is asked for over HTTP. The Python client runs the same operation on a connected
 graph, which is also what the command line does behind `--server`; the commands themselves are asked below. A new operation needs
 a row. What is denied has no effect and leaves one record of a denial; what is allowed leaves a record for each decision, and one
-for a write. Who has no token that the server knows is turned away before anything is decided.
+for a write. Who has no token that the server knows is turned away before anything is decided, which leaves one record, too.
 """
 
 from __future__ import annotations
@@ -508,7 +508,12 @@ def test_who_may_and_who_may_not(guarded: Guarded, surface: str, row: Row) -> No
                 assert len([kind for kind, _ in own if kind == "write"]) == operation.writes, column
         else:
             assert guarded.state() == before, column
-            assert len(denied) == (0 if status == 401 else 1), column
+            assert len(denied) == 1, column
+            if status == 401:
+                [record] = denied
+                assert (record.actor, record.rule, record.graph, record.origin) == (None, "no-token", "people", "http"), column
+                assert record.request_id, column
+                assert STRANGER not in json.dumps(record.to_dict()), column
             assert not [r for r in records if r.kind == "write"], column
             if surface == "http" and status != 401:
                 assert [r.operation for r in denied] == [row.make(at).name], column
@@ -574,7 +579,8 @@ def test_commands_through_a_server(
             assert json.loads(shown.out or shown.err)["code"] == "forbidden", column
             assert guarded.state() == before, column
             denied = [r for r in guarded.audit.records if r.outcome == "denied"]
-            assert bool(denied) is (token not in (NOBODY, STRANGER)), column
+            assert denied, column
+            assert all((r.actor is None) is (token in (NOBODY, STRANGER)) for r in denied), column
             assert len({r.request_id for r in denied}) == len(denied), (
                 "a command may ask several times, and each leaves one record"
             )

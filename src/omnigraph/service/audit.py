@@ -1,9 +1,10 @@
 """What is written down about decisions and writes: who, what, on which branch, allowed by which rule, with what outcome.
 
-One record per decision and one per write. A write that is refused leaves a decision and nothing else; one that was let in leaves
-a second record when it ends, also when it failed. Where records go is chosen with the service. By default it is Python's
-logging, under `omnigraph.audit`: writes and denials at INFO, the rest at DEBUG, each as one line of JSON, and as `record.audit`
-for handlers that want fields.
+One record per decision and one per write; and one of a request without a token that is known, which is turned away before
+anything is decided (rule `no-token`, no actor, no action, and nothing of what was sent as a token). A write that is refused
+leaves a decision and nothing else; one that was let in leaves a second record when it ends, also when it failed. Where records go
+is chosen with the service. By default it is Python's logging, under `omnigraph.audit`: writes and denials at INFO, the rest at
+DEBUG, each as one line of JSON, and as `record.audit` for handlers that want fields.
 """
 
 from __future__ import annotations

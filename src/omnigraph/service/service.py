@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, MergeConflict, NotFound
 from omnigraph.model.frozen import frozen
@@ -26,6 +26,9 @@ from omnigraph.service.graphs import GraphRef, Graphs
 from omnigraph.service.operation import Lookup, Operation
 
 R = TypeVar("R")
+
+NO_TOKEN: Final = "no-token"
+"""The rule by which somebody is turned away before anything is decided: without a token that the server knows."""
 
 
 @frozen
@@ -122,6 +125,15 @@ class Service:
             raise Forbidden(decision.message, action=access.action.value, rule=decision.rule, hint=hint)
         return decision
 
+    def unknown(self, caller: Caller, operation: str, resource: str) -> None:
+        """Write down that somebody was turned away who did not say who they are, or whom nobody believed."""
+        if self._audit.takes("denied"):
+            self._audit.write(
+                AuditRecord(
+                    "decision", _now(), caller.request_id, None, caller.origin.value, operation, resource, "denied", rule=NO_TOKEN
+                )
+            )
+
     def lookup(self, graph: GraphRef) -> Lookup:
         """What decisions may know of a graph."""
         return GraphLookup(self.graphs, graph)
@@ -171,7 +183,7 @@ def _about(
 ) -> AuditRecord:
     return AuditRecord(
         kind,
-        datetime.now(UTC).isoformat(timespec="milliseconds"),
+        _now(),
         caller.request_id,
         caller.actor,
         caller.origin.value,
@@ -184,6 +196,10 @@ def _about(
         decision.rule,
         query=access.query,
     )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class GraphLookup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,6 +10,14 @@ import httpx
 import pytest
 from tests.surfaces.calling import Call
 from tests.surfaces.http.conftest import TOKENS, people, serving
+
+from omnigraph.policy.states import TokenHolders
+from omnigraph.service.audit_log import FileSink
+from omnigraph.service.open_graphs import OpenGraphs
+from omnigraph.surfaces.http.application import Application
+from omnigraph.surfaces.http.graphs import Registry, named_graphs
+from omnigraph.surfaces.http.revisions import Revision
+from omnigraph.surfaces.http.tokens import Tokens
 
 ADD = "query add($n: String) { insert Person { name: $n } }"
 SERVER_POLICY = """version: 1
@@ -42,7 +51,8 @@ def test_decisions_and_writes_of_all_workers(tmp_path: Path, og: Call, monkeypat
         written = ada.get(url, params={"outcome": "done", "limit": 100}).json()["records"]
         assert [(r["actor"], r["action"], r["graph"]) for r in written] == [("ada", "change", "people")] * 10
         denied = ada.get(url, params={"outcome": "denied", "since": "1h"}).json()["records"]
-        assert [(r["actor"], r["action"]) for r in denied] == [("bob", "change"), ("bob", "audit_read")]
+        assert [(r["actor"], r.get("action")) for r in denied] == [("bob", "change"), ("bob", "audit_read"), (None, None)]
+        assert (denied[2]["rule"], denied[2]["graph"], denied[2]["origin"]) == ("no-token", "root", "http")
         assert len(ada.get(url, params={"limit": 3}).json()["records"]) == 3
         for wrong in ({"limit": "0"}, {"limit": "10001"}, {"since": "soon"}, {"atcor": "x"}):
             assert ada.get(url, params=wrong).status_code == 400
@@ -57,6 +67,36 @@ def test_decisions_and_writes_of_all_workers(tmp_path: Path, og: Call, monkeypat
     assert "Secret" not in text
     assert not any(token in text for token in TOKENS.values())
     assert all(json.loads(line) for line in text.splitlines())
+
+
+def test_a_guesser_of_tokens_leaves_bounded_records(tmp_path: Path, og: Call) -> None:
+    folder = tmp_path / "audit"
+    registry = Registry.of(named_graphs([str(people(tmp_path))]), OpenGraphs())
+    sink = FileSink(folder, file_bytes=4_000, kept_files=2)
+    application = Application(Revision(registry, TokenHolders(), Tokens.of(TOKENS.items())), audit=sink)
+
+    async def guess() -> None:
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            paths = ("/graphs/people/mutate", "/mcp", f"/graphs/{'x' * 5_000}/query", "/graphs/%ff/query", "/graphs/people/mcp")
+            for n in range(150):
+                headers = {"Authorization": f"Bearer guessed-{n}", "X-Request-Id": f"r{n}"}
+                found = await client.post(paths[n % 5], json={}, headers=headers)
+                assert (found.status_code, found.headers["x-request-id"]) == (401, f"r{n}")
+
+    asyncio.run(guess())
+    application.close()
+    files = list(folder.glob("*.jsonl"))
+    assert len(files) <= 3
+    assert all(path.stat().st_size < 5_000 for path in files)
+    text = "".join(path.read_text() for path in files)
+    assert "guessed" not in text
+    found = [json.loads(line) for line in text.splitlines()]
+    assert {(r["actor"], r["outcome"], r["rule"]) for r in found} == {(None, "denied", "no-token")}
+    assert {(r["graph"], r["origin"], r["operation"]) for r in found} == {
+        ("people", "http", "mutate"), ("root", "mcp", "mcp"), ("root", "http", "query"), ("people", "mcp", "graphMcp")
+    }  # fmt: skip
+    assert "  denied  mutate  people" in og("audit", str(folder)).out
 
 
 def test_a_server_without_files_says_so(server: object, ada: httpx.Client) -> None:

@@ -159,6 +159,7 @@ class Application:
                 hint=f"It takes {', '.join(wrong.allowed)}.",
             )
         except Unauthorized as error:
+            await self._turned_away(use, match, request_id)
             challenge = {"WWW-Authenticate": "Bearer"}
             response = refused(401, str(error), challenge, code="unauthorized", condition="unauthorized", hint=_TOKEN_HINT)
         except TooSlow as error:
@@ -212,6 +213,15 @@ class Application:
         if call.header_values(b"idempotency-key"):
             refuse_key(match.route)
         return await match.route.handler(call)
+
+    async def _turned_away(self, use: InUse, match: Match | None, request_id: str) -> None:
+        """Write down that a request had no token that is known: what it asked for, never what it sent as a token."""
+        if match is None:
+            return
+        graph_id = match.names["graph_id"] if match.route.of_graph else ""
+        resource = graph_id if is_graph_id(graph_id) else "root"  # texts of any length are not written down
+        caller = Caller(None, Origin.MCP if match.route.path.endswith("/mcp") else Origin.HTTP, request_id)
+        await asyncio.to_thread(use.service.unknown, caller, match.route.operation_id.removeprefix("cluster_"), resource)
 
     def _failed(self, error: GraphError, request_id: str) -> Response:
         status, _ = error_output(error)
