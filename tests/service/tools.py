@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 
 
-def call_tool(client: httpx.Client, tool: str, arguments: Mapping[str, Any]) -> tuple[int, Any]:
+def call_tool(client: httpx.Client, tool: str, arguments: Mapping[str, Any], where: str = "/mcp") -> tuple[int, Any]:
     """What calling a tool comes to: the status that its answer carries, and the answer. A tool that is not there is 404."""
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": dict(arguments)}}
-    found = client.post("/mcp", json=asked, headers={"Accept": "application/json, text/event-stream"})
+    found = client.post(where, json=asked, headers={"Accept": "application/json, text/event-stream"})
     said = found.json()
     if found.status_code != 200:
         return found.status_code, said

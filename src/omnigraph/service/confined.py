@@ -24,7 +24,7 @@ from typing import Any, Final, TypeVar, cast
 
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, InputError, NotFound, UsageError
 from omnigraph.policy.one_branch import OneBranch
-from omnigraph.policy.port import Access, Action, Authoriser, PermitAll
+from omnigraph.policy.port import Access, Action, Authoriser, Decision, PermitAll
 from omnigraph.service.audit import Sink
 from omnigraph.service.caller import Caller
 from omnigraph.service.graphs import GraphRef, Graphs
@@ -98,6 +98,10 @@ class ConfinedService:
     def may(self, caller: Caller, graph: GraphRef, access: Access) -> bool:
         """Whether an access would be allowed."""
         return self._outside.may(caller, graph, access)
+
+    def decide(self, caller: Caller, operation: str, resource: str, access: Access) -> Decision:
+        """One decision, written down; raises if it is a denial."""
+        return self._outside.decide(caller, operation, resource, access)
 
     def close(self) -> None:
         """Let go of the graphs."""

@@ -14,6 +14,7 @@ import msgspec
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.memory.checks import is_memory
 from omnigraph.model.frozen import frozen
+from omnigraph.policy.port import Access, Action
 from omnigraph.service import Caller, GraphRef
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.surfaces.mcp.answering.answers import answer
@@ -22,7 +23,7 @@ from omnigraph.surfaces.mcp.answering.errors import error_answer, misused, unexp
 from omnigraph.surfaces.mcp.session import Call, Session
 from omnigraph.surfaces.mcp.tool import Tool
 from omnigraph.surfaces.mcp.tools import MEMORY_TOOLS, TOOLS
-from omnigraph.surfaces.mcp.tools.stored import stored_tools
+from omnigraph.surfaces.mcp.tools.stored import hidden_query, stored_tools
 
 _BY_NAME: Final = {tool.name: tool for tool in (*TOOLS, *MEMORY_TOOLS)}
 
@@ -57,8 +58,11 @@ def listed(session: Session) -> list[Tool]:
 
 def _has_memory(session: Session, caller: Caller, graph: GraphRef) -> bool:
     """Whether a graph has the schema of memories, as far as the caller may see."""
+    branch = session.readable(caller, graph)
+    if branch is None:
+        return False
     try:
-        shown = session.door.run(caller, ShowSchema(graph, session.branch))
+        shown = session.door.run(caller, ShowSchema(graph, branch))
     except GraphError:  # whoever may not see the schema, or cannot because it is damaged, is told so by the tools they call
         return False
     return is_memory(shown.catalog)
@@ -69,6 +73,9 @@ def call_tool(session: Session, name: str, arguments: Mapping[str, Any], cancel:
     caller = session.caller()
     tool = _find(session, caller, name)
     if tool is None:
+        hidden = hidden_query(session, name)
+        if hidden is not None:
+            session.denied(caller, name, *hidden)
         raise UnknownTool(name)
     given = dict(arguments)
     call: Call | None = None
@@ -78,9 +85,15 @@ def call_tool(session: Session, name: str, arguments: Mapping[str, Any], cancel:
             graph = session.graph(next(iter(session.graph_ids), None) if which is None and tool.of_server else which)
         except UsageError:
             if not any(session.offers(tool, caller, ref) for ref in session.graphs.values()):
+                session.turned_away(tool, caller, next(iter(session.graphs.values())))
                 raise UnknownTool(name) from None
             raise
-        if not session.offers(tool, caller, graph) or (tool in MEMORY_TOOLS and not _has_memory(session, caller, graph)):
+        if not session.offers(tool, caller, graph):
+            session.turned_away(tool, caller, graph)
+            raise UnknownTool(name)
+        if tool in MEMORY_TOOLS and not _has_memory(session, caller, graph):
+            if session.readable(caller, graph) is None:
+                session.denied(caller, name, graph, Access(Action.READ))
             raise UnknownTool(name)
         call = Call(session, caller, graph, cancel, name, given)
         try:

@@ -7,12 +7,13 @@ that is meant when none is named, and takes operations to the door, under a call
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from omnigraph.errors import UsageError
-from omnigraph.policy.port import SERVER_ACTIONS, Access, Action
+from omnigraph.errors import Forbidden, UsageError
+from omnigraph.policy.port import SERVER_ACTIONS, Access, Action, Decision
 from omnigraph.service import Caller, GraphRef
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ class Door(Protocol):
 
     def may(self, caller: Caller, graph: GraphRef, access: Access) -> bool:
         """Whether they might."""
+        ...
+
+    def decide(self, caller: Caller, operation: str, resource: str, access: Access) -> Decision:
+        """The same, written down; raises if they may not."""
         ...
 
 
@@ -104,7 +109,30 @@ class Session:
             return False
         if not self.filtered:
             return not any(action in _BY_POLICY for action in tool.needs)
-        return all(self._allowed_somewhere(action, caller, graph) for action in tool.needs)
+        return self._missing(tool, caller, graph) is None
+
+    def turned_away(self, tool: Tool, caller: Caller, graph: GraphRef) -> None:
+        """Write down that somebody called a tool that is hidden from them, as every request that is refused."""
+        action = self._missing(tool, caller, graph) if self.filtered else None
+        if action is not None:
+            self.denied(caller, tool.name, GraphRef("root") if action in SERVER_ACTIONS else graph, Access(action))
+
+    def denied(self, caller: Caller, tool: str, graph: GraphRef, access: Access) -> None:
+        """Write down that an access is denied which nobody is told of."""
+        if self.filtered:
+            with suppress(Forbidden):
+                self.door.decide(caller, tool, graph.name, access)
+
+    def readable(self, caller: Caller, graph: GraphRef) -> str | None:
+        """A branch that the caller may read: the one that is meant when none is named, if they may."""
+        if self.door.may(caller, graph, Access(Action.READ, self.branch)):
+            return self.branch
+        names = self.door.graphs.open(graph).branches.list()[:_ASKED_BRANCHES]
+        return next((name for name in names if self.door.may(caller, graph, Access(Action.READ, name))), None)
+
+    def _missing(self, tool: Tool, caller: Caller, graph: GraphRef) -> Action | None:
+        """What a tool needs that a caller is allowed nowhere."""
+        return next((action for action in tool.needs if not self._allowed_somewhere(action, caller, graph)), None)
 
     def _allowed_somewhere(self, action: Action, caller: Caller, graph: GraphRef) -> bool:
         if action in SERVER_ACTIONS:

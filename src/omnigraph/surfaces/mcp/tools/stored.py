@@ -122,6 +122,15 @@ def exposed(session: Session, caller: Caller, graph: GraphRef) -> list[StoredQue
     return [q for q in allowed if not (session.read_only and q.mutation)]
 
 
+def hidden_query(session: Session, tool: str) -> tuple[GraphRef, Access] | None:
+    """The right that calling a stored query needs, if a tool that is not there is one."""
+    for graph, ref in session.graphs.items():
+        for query in session.stored.get(graph, ()):
+            if query.tool_name == tool:
+                return ref, Access(Action.INVOKE_QUERY, query=query.name)
+    return None
+
+
 def _tool(query: StoredQuery) -> Tool:
     told = " ".join(text for text in (query.description, query.instruction) if text)
     names = {parameter.name for parameter in query.params}
@@ -217,6 +226,7 @@ def stored_query_run(call: Call, given: StoredQueryRun) -> Any:
     """One of them."""
     query = next((q for q in exposed(call.session, call.caller, call.graph) if given.name in (q.name, q.tool_name)), None)
     if query is None:
+        call.session.denied(call.caller, call.tool, call.graph, Access(Action.INVOKE_QUERY, query=given.name[:200]))
         raise NotFound("stored query not found", what="stored query", hint="`stored_query_list` shows which there are.")
     params = given.params or {}
     known = {p.name: _value(p, params[p.name]) for p in query.params if p.name in params}
