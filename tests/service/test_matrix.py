@@ -94,8 +94,8 @@ class Guarded(Server):
         )
         self.audit = Kept()
         super().__init__(Application(Revision(self.registry, authoriser, Tokens.of(TOKENS.items())), audit=self.audit))
-        self.graphs: dict[str, Any] = {graph.id: self.registry.open(graph.ref) for graph in self.registry}
-        self.graph: Any = self.graphs["people"]
+        self.opened: dict[str, Any] = {graph.id: self.registry.open(graph.ref) for graph in self.registry}
+        self.graph: Any = self.opened["people"]
         self.numbers = count()
         self.commits: dict[str, str] = {}
         self.schema = self.graph.schema()
@@ -119,7 +119,7 @@ class Guarded(Server):
 
     def state(self) -> object:
         """What is not to change: where branches are, tags, what was deleted."""
-        heads = {(id_, name): g.commit(name).id for id_, g in self.graphs.items() for name in g.branches.list()}
+        heads = {(id_, name): g.commit(name).id for id_, g in self.opened.items() for name in g.branches.list()}
         reviews = [(r.id, r.state, len(r.comments), len(r.verdicts)) for r in self.graph.reviews.list()]
         return heads, {tag.name for tag in self.graph.tags.list()}, len(self.graph.tags.deleted()), reviews
 
@@ -214,7 +214,7 @@ def test_who_may_and_who_may_not(guarded: Guarded, surface: str, row: Row) -> No
     for column, token, branch, status in answers:
         at = guarded.at(branch, row.reviewed, row.review_of)
         if status == 200:
-            row.first(guarded.graphs[row.graph], at)
+            row.first(guarded.opened[row.graph], at)
         before = guarded.state()
         guarded.audit.records.clear()
         answer = ask(guarded, row, token, at)
@@ -351,7 +351,8 @@ def test_commands_through_a_server(
         about_it = name.startswith("review ") and name not in ("review list", "review create")
         at = guarded.at(branch, about_it and name != "review show", about_it and name == "review show")
         if code == 0:
-            FIRST.get(name, lambda graph, at: None)(guarded.graph, at)
+            first: Callable[[Any, At], object] = FIRST.get(name, lambda graph, at: None)
+            first(guarded.graph, at)
         (tmp_path / "schema.pg").write_text(at.schema)
         (tmp_path / "file.jsonl").write_text(at.record + "".join(replace(at, name=name).record for name in ("Ada", "Bob")))
         values = {

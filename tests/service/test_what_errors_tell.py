@@ -4,7 +4,7 @@ over HTTP, from a connected graph, as a tool, and on the command line."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,9 @@ class Guarded(Server):
             graph.mutate(ADD, {"n": "Mallory", "a": 1})
             for name in BRANCHES:
                 graph.branches.create(name)
-            self.head = graph.mutate(SET, {"n": "Mallory", "a": 4711}, branch="secret-plans").commit.id
-            self.commit = graph.mutate(SET, {"n": "Mallory", "a": 4712}, branch="release").commit.id
+            graph.mutate(SET, {"n": "Mallory", "a": 4711}, branch="secret-plans")
+            graph.mutate(SET, {"n": "Mallory", "a": 4712}, branch="release")
+            self.head, self.commit = graph.commit("secret-plans").id, graph.commit("release").id
             graph.mutate(SET, {"n": "Mallory", "a": 4713}, branch="release")
             self.review = graph.reviews.create("secret-plans", "release", title="please").id
         self.registry = Registry.of(named_graphs([str(path)]), OpenGraphs())
@@ -103,7 +104,7 @@ def over_http(guarded: Guarded, actor: str, what: str) -> str:
 
 def by_client(guarded: Guarded, actor: str, what: str) -> str:
     with og.connect(guarded.url, graph="people", token=TOKENS[actor]) as graph:
-        asked = {
+        asked: dict[str, Callable[[], object]] = {
             "merge": lambda: graph.merge("secret-plans", "release"),
             "revert": lambda: graph.revert(guarded.commit, "release"),
             "review": lambda: graph.reviews.merge(guarded.review),
@@ -119,11 +120,11 @@ def by_client(guarded: Guarded, actor: str, what: str) -> str:
 def as_a_tool(guarded: Guarded, actor: str, what: str) -> str:
     if what == "revert":
         pytest.skip("no tool reverts")
-    tool, arguments = {
+    calls: dict[str, tuple[str, dict[str, object]]] = {
         "merge": ("branches_merge", {"source": "secret-plans", "target": "release"}),
         "review": ("reviews_merge", {"review": guarded.review, "commit": guarded.head}),
-    }[what]
-    status, said = call_tool(guarded.clients[actor], tool, arguments)
+    }
+    status, said = call_tool(guarded.clients[actor], *calls[what])
     assert status == 409, said
     return json.dumps(said)
 
