@@ -271,3 +271,17 @@ def test_nor_of_one_that_is_in_its_way(confined: tuple[ConfinedService, GraphRef
 
 def told(error: GraphError) -> str:
     return json.dumps(error.to_dict()) + str(error) + error.hint + "".join(getattr(error, "__notes__", ()))
+
+
+@pytest.mark.parametrize("what", ["merge", "review"])
+def test_single_conflicts_are_decided_by_those_who_may_read(guarded: Guarded, what: str) -> None:
+    """Whoever may merge and may not read could find out by guesses what is there."""
+    calls: dict[str, tuple[str, dict[str, object]]] = {
+        "merge": ("/branches/merge", {"source": "secret-plans", "target": "release"}),
+        "review": (f"/reviews/{guarded.review}/merge", {}),
+    }
+    path, body = calls[what]
+    for actor in ("mia", "hal"):
+        found = guarded.clients[actor].post(path, json={**body, "resolve": {"node:Person:Eve": "ours"}})
+        assert found.status_code == 403, found.text
+    assert guarded.clients["rae"].post(path, json={**body, "resolve": {"node:Person:Eve": "ours"}}).status_code == 409

@@ -89,6 +89,10 @@ class Operation(ABC, Generic[R]):
         """What must be allowed to whoever is shown what is in conflict, besides what it needs itself."""
         return ()
 
+    def deciding(self, resolve: object, lookup: Lookup) -> Iterable[Access]:
+        """What must be allowed to whoever decides single conflicts: a guess that is right would tell what is there."""
+        return self.reveals(lookup) if isinstance(resolve, Mapping) else ()
+
     def under(self, rules: tuple[ReviewRule, ...]) -> Operation[R]:
         """The same, bound by what must be approved before branches move. Of use to merges of reviews alone."""
         return self

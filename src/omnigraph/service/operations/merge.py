@@ -33,7 +33,9 @@ class Merge(GraphCommit["Merged"]):
     """What is stored with the graph: a merge that brings main a schema which one of them does not fit is refused."""
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return self.reveals(lookup) if self.dry_run else (Access(Action.BRANCH_MERGE, self.source, self.into),)
+        if self.dry_run:
+            return self.reveals(lookup)
+        return (Access(Action.BRANCH_MERGE, self.source, self.into), *self.deciding(self.resolve, lookup))
 
     def reveals(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ, self.source), Access(Action.READ, self.into))

@@ -33,7 +33,7 @@ class MergeReview(GraphChange["Review"]):
     """What is stored with the graph: a merge that brings main a schema which one of them does not fit is refused."""
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return (lookup.review(self.review, Action.REVIEW_MERGE),)
+        return (lookup.review(self.review, Action.REVIEW_MERGE), *self.deciding(self.resolve, lookup))
 
     def reveals(self, lookup: Lookup) -> tuple[Access, ...]:
         return lookup.review_branches(self.review)

@@ -28,7 +28,8 @@ class Revert(GraphCommit["Merged"]):
     message: str | None = None
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return (Access(Action.READ if self.dry_run else Action.CHANGE, self.branch), *read_of(lookup, None, self.commit))
+        change = Access(Action.READ if self.dry_run else Action.CHANGE, self.branch)
+        return (change, *read_of(lookup, None, self.commit), *self.deciding(self.resolve, lookup))
 
     def reveals(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.READ, self.branch),)
