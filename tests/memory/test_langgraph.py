@@ -239,3 +239,18 @@ def test_long_sequences_go_as_in_memory(tmp_path: Path, seed: int) -> None:
             assert found == expected, step
             mine, theirs = store.get(space, key), own.get(space, key)
             assert (mine and mine.value) == (theirs and theirs.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.search(("a",), query=1),
+        lambda store: store.search(("a",), query="\ud800"),
+        lambda store: store.search(("a",), limit="1"),
+        lambda store: store.search(("a",), offset=float("nan")),
+        lambda store: store.list_namespaces(limit="1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(store: OmniGraphStore, call: Any) -> None:
+    with pytest.raises(og.UsageError):
+        call(store)

@@ -191,6 +191,37 @@ def test_forgetting_what_main_has_is_a_proposal(graph: Any, memory: Memory) -> N
     assert not Memory(graph, branch="main").recall("tea")
 
 
+def test_what_two_agents_have_from_one_source_is_one_memory(graph: Any, memory: Memory, seen_by: Callable[[str], Any]) -> None:
+    bob = Memory(seen_by("bob"), agent="bob", embedder=EMBEDDER)
+    for one in (memory, bob):
+        one.remember(TEA, about="Grace", source="chat-17")
+        one.relate("Grace", "likes", "tea")
+    first = graph.merge(memory.branch)
+    with pytest.raises(og.MergeConflict):
+        graph.merge(bob.branch)
+    assert bob.catch_up().outcome == "merged"
+    assert bob.catch_up().outcome == "already_up_to_date"
+    seen_by("bob").reviews.merge(bob.propose("What bob learned"))
+    found = graph.query("query q() { match { $m: Memory } return { $m.created as created, $m.confirmed as confirmed } }").rows
+    assert [row["created"] < row["confirmed"] for row in found] == [True]
+    [before] = graph.query("query q() { match { $m: Memory } return { $m.created as created } }", at=first.commit).rows
+    assert found[0]["created"] == before["created"], "when the first of them remembered it"
+    by = graph.query("query q() { match { $m: Memory  $m byAgent $a } return { $a.name as name } order { name } }").rows
+    assert [row["name"] for row in by] == ["ada", "bob"]
+
+
+def test_what_two_agents_say_differently_is_for_somebody_to_decide(
+    graph: Any, memory: Memory, seen_by: Callable[[str], Any]
+) -> None:
+    bob = Memory(seen_by("bob"), agent="bob", embedder=EMBEDDER)
+    memory.remember(TEA, source="chat-17", confidence=0.2)
+    bob.remember(TEA, source="chat-17", confidence=0.9)
+    graph.merge(memory.branch)
+    with pytest.raises(og.MergeConflict):
+        bob.catch_up()
+    assert graph.reviews.diff(bob.propose("What bob learned").id).preview.conflicts
+
+
 def test_proposing_opens_one_review(graph: Any, memory: Memory) -> None:
     with pytest.raises(og.NotFound, match="nothing was remembered"):
         memory.propose("Empty")

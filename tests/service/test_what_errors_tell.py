@@ -15,7 +15,7 @@ from tests.service.doors import Kept
 from tests.service.tools import call_tool
 
 import omnigraph as og
-from omnigraph.errors import GraphError, MergeConflict, NotFound, UsageError
+from omnigraph.errors import Forbidden, GraphError, MergeConflict, UsageError
 from omnigraph.policy.authoriser import PolicyAuthoriser
 from omnigraph.policy.bundle import Kind, read_bundle
 from omnigraph.service import Caller, GraphRef, Origin
@@ -256,10 +256,14 @@ def test_a_confined_session_is_told_of_its_own_branch_only(confined: tuple[Confi
     _, ref = confined
     door, caller = ConfinedService(confined[0].graphs, "own"), Caller("tests", Origin.MCP)
     door.run(caller, Mutate(ref, ADD, {"n": "x", "a": 1}, branch="own"))
-    with pytest.raises(NotFound) as raised:
-        door.run(caller, CreateReview(ref, "own", "please", "nope"))
-    assert "secret" not in told(raised.value)
-    assert raised.value.hint == "This session is confined to branch `own`."
+    answers = []
+    for target in ("nope", "secret/plans"):
+        with pytest.raises(Forbidden) as raised:
+            door.run(caller, CreateReview(ref, "own", "please", target))
+        assert raised.value.hint == "Nothing was done. Work on 'own', or name no branch."
+        answers.append(told(raised.value))
+    assert answers[0] == answers[1], "whether a branch is there is not told"
+    assert "secret" not in answers[0]
 
 
 def test_nor_of_one_that_is_in_its_way(confined: tuple[ConfinedService, GraphRef]) -> None:

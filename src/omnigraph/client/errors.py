@@ -34,6 +34,12 @@ _BY_STATUS: Final[dict[int, type[e.GraphError]]] = {
 """What an error is where the server says no more than a status: a proxy, or a server of another making."""
 
 
+_TOKEN_HINT: Final = (
+    "Nothing was done. Give a token that the server knows, or log in; the environment may have one in OMNIGRAPH_BEARER_TOKEN."
+)
+"""The server speaks of headers, which nobody sees here."""
+
+
 def _leaves(cls: type[e.GraphError]) -> dict[str, type[e.GraphError]]:
     found = {cls.code: cls} if "code" in vars(cls) else {}
     for below in cls.__subclasses__():
@@ -66,7 +72,7 @@ def error_of(status: int, body: bytes, request_id: str | None) -> e.GraphError:
     condition = said.condition if isinstance(said.condition, str) else ""
     cls: Any = _leaves(e.GraphError).get(condition) or _BY_STATUS.get(status, e.StorageError)
     takes = signature(cls).parameters
-    hint = _hint(cls, said)
+    hint = _TOKEN_HINT if status == 401 else _hint(cls, said)
     if "diagnostics" in takes:
         error: e.GraphError = cls(_diagnostics(said), hint=hint)
     else:

@@ -111,7 +111,7 @@ class Queries:
         raise AttributeError(f"no query `{name}` in {self._source.name}. {did_you_mean(name, functions) or ''}".strip())
 
     def __getitem__(self, name: str) -> QueryFunction:
-        if name not in self._functions:
+        if not isinstance(name, str) or name not in self._functions:
             known = ", ".join(self._functions) or "none"
             hint = did_you_mean(str(name), self._functions) or f"There are {known}."
             raise NotFound(f"no query `{name}` in {self._source.name}", what="query", name=str(name), hint=hint)

@@ -66,6 +66,14 @@ def name_of(given: object, what: str) -> str:
     return given.strip()
 
 
+def plain_text(given: object, what: str) -> str:
+    """A text that can be written down."""
+    if not isinstance(given, str):
+        raise UsageError(f"`{what}` must be a text, not {type(given).__name__}", hint="")
+    _require_unicode(given, what)
+    return given
+
+
 def names_of(given: object, what: str) -> tuple[str, ...]:
     """Several names, each once; one alone may stand for itself."""
     if isinstance(given, str):
@@ -101,7 +109,10 @@ def moment_of(given: object, what: str) -> datetime:
             raise UsageError(f"`{what}` is no moment: {given!r}", hint="Write it as 2026-01-31T12:00:00Z.") from None
     if not isinstance(given, datetime):
         raise UsageError(f"`{what}` must be a datetime or ISO text, not {type(given).__name__}", hint="")
-    aware = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    try:
+        aware = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    except OverflowError:
+        raise UsageError(f"`{what}` is out of range: {given.isoformat()}", hint="Give a year from 1 to 9999 in UTC.") from None
     return aware.replace(microsecond=aware.microsecond // 1000 * 1000)
 
 

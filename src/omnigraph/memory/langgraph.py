@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import UsageError
 from omnigraph.memory.agent_branch import MAIN, AgentBranch, Record
-from omnigraph.memory.checks import moment_of
+from omnigraph.memory.checks import moment_of, plain_text
 
 try:
     from langgraph.store.base import (
@@ -136,6 +136,9 @@ class OmniGraphStore(BaseStore):
         raise UsageError(f"LangGraph has no operation {type(op).__name__} that is known here", hint="")
 
     def _search(self, session: AnySession, op: SearchOp) -> list[SearchItem]:
+        _require_numbers(op)
+        if op.query:
+            plain_text(op.query, "query")
         wanted, within = op.offset + op.limit, {"within": _within(op.namespace_prefix)}
 
         def some(query: str, params: Mapping[str, object], most: int) -> list[SearchItem]:
@@ -208,7 +211,15 @@ def _dimension_of(catalog: Catalog, where: str) -> int:
     return found.properties["embedding"].type.dimension or 0
 
 
+def _require_numbers(op: SearchOp | ListNamespacesOp) -> None:
+    for name in ("limit", "offset"):
+        given = getattr(op, name)
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise UsageError(f"`{name}` must be a whole number, not {given!r}", hint="")
+
+
 def _namespaces(session: AnySession, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    _require_numbers(op)
     every = (_labels(row["namespace"]) for row in session.query(_NAMESPACES).rows)
     some = {labels for labels in every if all(_matches(condition, labels) for condition in op.match_conditions or ())}
     cut = some if op.max_depth is None else {labels[: op.max_depth] for labels in some}

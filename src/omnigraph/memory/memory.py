@@ -5,7 +5,7 @@
     memory.recall("what does Grace drink?", k=3)
     memory.relate("Grace", "works_at", "Acme")
     memory.forget(about="Grace")
-    memory.propose("What ada learned today")
+    memory.propose("What ada learned today")                    after it has caught up with what others proposed
 
 The graph is open here or behind a server. Writes go to the branch of the agent, each as one commit; the first one creates it from
 `base`, and until then reads show `base`. The id of a memory is a hash of its text and source, and every edge has a key, so
@@ -17,12 +17,13 @@ asks for. Without any, memories have none until `g.embed` makes them, and recall
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
-from omnigraph.errors import NotFound, UsageError
+from omnigraph.errors import MergeConflict, NotFound, UsageError
 from omnigraph.memory.agent_branch import MAIN, AgentBranch, Record
 from omnigraph.memory.checks import (
     days_of,
@@ -42,11 +43,17 @@ from omnigraph.model.phrases import one_line
 if TYPE_CHECKING:
     from omnigraph.embedding.port import Embedder
     from omnigraph.engine.any_graph import AnyGraph, AnySession
+    from omnigraph.engine.history.conflicts import Conflict
+    from omnigraph.engine.history.merge import Merge
     from omnigraph.engine.reviews.review import Review
 
 Moment = datetime | str
 
 _DEFAULTS: Final[Mapping[str, object]] = {"kind": "fact", "confidence": 1.0, "importance": 0.5}
+
+_WITH_TIMES: Final = ("Memory", "RelatesTo")
+_MEETING: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"created": min, "confirmed": max}
+"""What becomes of the times of one memory that two agents have."""
 
 _ABOUT: Final = """query about($name: String) {
     match { $e: Entity { name: $name }  $m about $e }
@@ -181,10 +188,26 @@ class Memory:
         gone = self._on.delete({type_: some for type_, some in found.items() if some}, "forget")
         return Forgotten(self.branch, gone.commit.id if gone.changed else None, _some(gone.deleted), _some(gone.cascaded))
 
-    def propose(self, title: str, description: str = "", *, into: str = MAIN) -> Review:
-        """Ask for the branch to be merged: the review of it that is open, or a new one."""
+    def catch_up(self, base: str = MAIN) -> Merge:
+        """Bring what others have proposed and was merged to the branch of the agent.
+
+        What two agents remember from the same source is one memory: it was created when the first of them remembered it, and is
+        confirmed since the last did. Other conflicts are raised, and decided by a merge.
+        """
         if not self._on.exists():
             raise NotFound(f"nothing was remembered on {self.branch} yet", hint="Remember something first.")
+        found = self._graph.merge(base, self.branch, dry_run=True)
+        if not found.conflicts:
+            return self._graph.merge(base, self.branch, actor=self._on.actor)
+        return self._graph.merge(base, self.branch, resolve=_same(found.conflicts), actor=self._on.actor)
+
+    def propose(self, title: str, description: str = "", *, into: str = MAIN) -> Review:
+        """Ask for the branch to be merged, after it has caught up: the review of it that is open, or a new one.
+
+        Where more than what `catch_up` can decide is in conflict, the review says so.
+        """
+        with suppress(MergeConflict):
+            self.catch_up(into)
         reviews = self._graph.reviews
         under_way = reviews.list(state=["open", "approved", "changes_requested"], source=self.branch, target=into, limit=1)
         for review in under_way:
@@ -263,6 +286,16 @@ def _edge_id(from_: str, to: str, how: str) -> str:
     import json
 
     return json.dumps([from_, to, how], ensure_ascii=False, separators=(",", ":"))
+
+
+def _same(conflicts: Sequence[Conflict]) -> dict[str, Any]:
+    """How to decide about memories and relations that two sides have, and that differ in their times alone."""
+    return {
+        one.key: {name: _MEETING[name](one.ours[name], one.theirs[name]) for name in one.properties}
+        for one in conflicts
+        if one.ours is not None and one.theirs is not None and one.type in _WITH_TIMES and one.properties
+        if all(name in _MEETING for name in one.properties)
+    }
 
 
 def _some(counts: Mapping[str, int]) -> dict[str, int]:

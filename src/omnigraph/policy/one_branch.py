@@ -2,7 +2,8 @@
 
     read, export, change, load_overwrite    of the branch
     branch_create                           of the branch itself, from main
-    review_create, review_comment           of reviews that propose the branch, wherever it is to go
+    review_create                           of the branch, to be merged into main
+    review_comment                          of reviews that propose the branch, wherever it is to go
     invoke_query                            asked again as a read or a change of what it touches
 
 Everything else is denied, also an access that names no branch: what it is about might be anything. A denial says the same
@@ -16,7 +17,6 @@ from typing import Final
 from omnigraph.policy.port import NO_GROUPS, Access, Action, Authoriser, Decision, ReviewRule
 
 _OF_THE_BRANCH: Final = frozenset({Action.READ, Action.EXPORT, Action.CHANGE, Action.LOAD_OVERWRITE})
-_OF_ITS_REVIEWS: Final = frozenset({Action.REVIEW_CREATE, Action.REVIEW_COMMENT})
 
 
 class OneBranch(Authoriser):
@@ -29,7 +29,7 @@ class OneBranch(Authoriser):
     def decide(self, actor: str | None, graph: str, access: Access, groups: frozenset[str] = NO_GROUPS) -> Decision:
         if not self._covers(access):
             said = f"action '{access.action.value}' is denied: this session is confined to branch '{self.branch}'"
-            return Decision(False, "one-branch", said)
+            return Decision(False, "one-branch", said, hint=f"Nothing was done. Work on '{self.branch}', or name no branch.")
         return self._allowed_by.decide(actor, graph, access, groups)
 
     def review_rules(self, graph: str) -> tuple[ReviewRule, ...]:
@@ -38,7 +38,9 @@ class OneBranch(Authoriser):
     def _covers(self, access: Access) -> bool:
         if access.action in _OF_THE_BRANCH:
             return access.branch == self.branch and access.target_branch is None
-        if access.action in _OF_ITS_REVIEWS:
+        if access.action is Action.REVIEW_CREATE:  # of others it is not even told whether they are there
+            return access.branch == self.branch and access.target_branch == "main"
+        if access.action is Action.REVIEW_COMMENT:
             return access.branch == self.branch
         if access.action is Action.BRANCH_CREATE:
             return access.branch == "main" and access.target_branch == self.branch

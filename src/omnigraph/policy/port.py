@@ -25,6 +25,7 @@ Whoever works on a folder or bucket directly holds its keys and may do everythin
 
 from __future__ import annotations
 
+from dataclasses import field
 from enum import Enum
 from typing import Final, Protocol
 
@@ -71,6 +72,8 @@ class Access:
     branch: str | None = None
     target_branch: str | None = None
     query: str | None = None
+    found: bool = field(default=False, compare=False, repr=False)
+    """Whether its branches are those of a commit, a tag or a review that was named: a denial does not tell them."""
 
     def __post_init__(self) -> None:
         for name in ("branch", "target_branch"):
@@ -88,6 +91,8 @@ class Decision:
     message: str
     by_default: bool = False
     """Whether it was decided so because no policy speaks of it."""
+    hint: str | None = None
+    """What to do about a denial, where that is known better than in general."""
 
 
 @frozen

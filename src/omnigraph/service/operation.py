@@ -143,7 +143,7 @@ def read_of(lookup: Lookup, branch: str | None, at: str | None, action: Action =
     """
     if at is None:
         return (Access(action, branch or "main"),)
-    return (Access(action, lookup.branch_of(at if branch is None else f"{branch}@{at}")),)
+    return (Access(action, lookup.branch_of(at if branch is None else f"{branch}@{at}"), found=True),)
 
 
 def query_size(source: str | Source, params: Mapping[str, object] | None) -> int:

@@ -17,8 +17,9 @@ from typing import Any, Final, Literal, TypeVar
 
 from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, MergeConflict, NotFound
 from omnigraph.model.frozen import frozen
-from omnigraph.policy.by_review import REVIEW_REQUIRED, past_a_review
+from omnigraph.policy.by_review import past_a_review
 from omnigraph.policy.port import Access, Action, Authoriser, Decision, PermitAll, ReviewRule
+from omnigraph.policy.states import denial
 from omnigraph.service.admission import Admission, Unlimited
 from omnigraph.service.audit import AuditRecord, LogSink, Outcome, Sink
 from omnigraph.service.caller import Caller
@@ -121,8 +122,12 @@ class Service:
         if self._audit.takes(outcome):
             self._audit.write(_about("decision", caller, operation, resource, outcome, access, decision))
         if not decision.allowed:
-            hint = Forbidden.by_review_hint if decision.rule == REVIEW_REQUIRED else None
-            raise Forbidden(decision.message, action=access.action.value, rule=decision.rule, hint=hint)
+            by_review = past_a_review(self._authoriser.review_rules(resource), access) is not None
+            hint = decision.hint or (Forbidden.by_review_hint if by_review else None)
+            told = decision.message
+            if access.found and decision.hint is None:
+                told = denial(replace(access, branch=None, target_branch=None), caller.actor)
+            raise Forbidden(told, action=access.action.value, rule=decision.rule, hint=hint)
         return decision
 
     def unknown(self, caller: Caller, operation: str, resource: str) -> None:
@@ -222,12 +227,12 @@ class GraphLookup:
         try:
             found = self._graphs.open(self._ref).reviews.get(number)
         except NotFound:
-            return Access(action)
-        return Access(action, found.source, found.target)
+            return Access(action, found=True)
+        return Access(action, found.source, found.target, found=True)
 
     def review_branches(self, number: int) -> tuple[Access, ...]:
         about = self.review(number, Action.READ)
-        return (Access(Action.READ, about.branch), Access(Action.READ, about.target_branch))
+        return (Access(Action.READ, about.branch, found=True), Access(Action.READ, about.target_branch, found=True))
 
     def has_branch(self, name: str) -> bool:
         try:

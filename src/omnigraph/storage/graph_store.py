@@ -480,7 +480,10 @@ class GraphStore:
         """The schema of a snapshot."""
         try:
             return self.schema_document(self.ref(snapshot.branch), snapshot.schema)
-        except NotFound:  # a commit of a branch that is gone, and that others descend from
+        except NotFound:  # a commit of a branch that is gone, and that others descend from or have merged
+            for ref in self._known_refs()[0]:
+                with suppress(NotFound, StorageError):
+                    return self.schema_document(ref, snapshot.schema)
             return self.schema_document(self.locate(snapshot.commit)[0], snapshot.schema)
 
     def _state(self, branch: str) -> ManifestState:

@@ -182,6 +182,9 @@ class History:
         review, actor, rules = self.reviews[number], self.random.choice(ACTORS), self.random.choice(RULES)
         head = self.heads.get(review.source)
         expected = self._refusal(review, head, _seen(given)) or self._lacking(review, head, rules)
+        others = [r for r in self.reviews.values() if r is not review and r.source == review.source and r.over != "merged"]
+        if review.over is None and head is not None and any("changes_requested" in r.words(head).values() for r in others):
+            expected = og.ApprovalMissing
         done, error = _tried(lambda: self.graph.reviews.merge(given, rules=rules, actor=actor))
         assert error is expected, self.log[-20:]
         if done is None:

@@ -11,7 +11,7 @@ from tests.engine.reviews.model import History
 @pytest.mark.slow
 def test_reviews_are_what_a_simple_model_says(tmp_path: Path) -> None:
     ended: list[str | None] = []
-    for seed in range(6):
+    for seed in range(7):
         history = History(tmp_path, seed)
         for number in range(120):
             history.step()

@@ -288,3 +288,50 @@ def test_short_texts(graph: og.Graph) -> None:
     assert "on Person Bob:" in lines
     assert "<pre>" in review._repr_html_()
     assert "Bob" in repr(graph.reviews.diff(1))
+
+
+def test_another_review_is_no_way_past_a_request_for_changes(graph: og.Graph) -> None:
+    first = opened(graph)
+    graph.reviews.request_changes(first, "Bob is 21", actor="ivy")
+    second = graph.reviews.create("agent/7", title="again", actor="agent")
+    graph.reviews.approve(second, actor="eve")
+    with pytest.raises(og.ApprovalMissing, match="ivy asked for changes to the same commit in review 1"):
+        graph.reviews.merge(second.id)
+    graph.reviews.close(first.id, actor="agent")
+    with pytest.raises(og.ApprovalMissing, match="in review 1"):
+        graph.reviews.merge(second.id)
+    graph.put("Person", {"name": "Bob", "age": 21}, branch="agent/7")
+    graph.reviews.approve(second.id, actor="eve")
+    assert graph.reviews.merge(second.id).state == "merged"
+
+
+def merged_and_deleted(folder: Path) -> og.Graph:
+    """A branch whose merge base with main is a commit of a branch that was merged into both, and deleted."""
+    g = og.init(folder / "m.omni", SCHEMA, durability="os")
+    g.put("Person", {"name": "Ada"})
+    for name in ("feature", "long"):
+        g.branches.create(name)
+    for name, branch in (("Main", "main"), ("Long", "long"), ("Feature", "feature")):
+        g.put("Person", {"name": name}, branch=branch)
+    g.merge("feature")
+    g.merge("feature", "long")
+    g.branches.delete("feature")
+    g.put("Person", {"name": "Later"}, branch="long")
+    g.put("Person", {"name": "Last"})
+    return g
+
+
+def test_a_review_whose_base_is_of_a_branch_that_is_gone(tmp_path: Path) -> None:
+    with merged_and_deleted(tmp_path) as g:
+        g.reviews.create("long", title="Long")
+    with og.open(tmp_path / "m.omni") as g:
+        assert g.reviews.diff(1).preview is not None
+        assert g.reviews.merge(1).state == "merged"
+        assert names(g) == {"Ada", "Main", "Long", "Feature", "Later", "Last"}
+
+
+def test_a_merge_whose_base_is_of_a_branch_that_is_gone_after_a_change_of_the_schema(tmp_path: Path) -> None:
+    with merged_and_deleted(tmp_path) as g:
+        g.apply_schema(SCHEMA.replace("age: I32?", "age: I32?  city: String?"), also=["long"])
+    with og.open(tmp_path / "m.omni") as g:
+        assert g.merge("long").outcome == "merged"

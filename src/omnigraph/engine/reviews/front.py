@@ -379,11 +379,18 @@ class Reviews:
             )
         record = self._settled(read_review(self._store.place, number_of(review)))
         verdicts.require_open(record)
-        self._source(record)
+        verdicts.require_no_objection(record, self._source(record), self._of_the_same(record))
         gate = _Gate(self, record, self._named(seen(review, commit)), rules, actor)
         wanted = Wanted(False, resolve, strict, actor, message or f"Merge review {record.id}: {record.title}", gate=gate)
         merged = self._after_merge(self._past.merge(record.source, record.target, wanted))
         return gate.written(merged)
+
+    def _of_the_same(self, record: StoredReview) -> Iterator[StoredReview]:
+        """Other reviews of the same source and target, also those that were closed."""
+        others = [number for number in reversed(numbers(self._store.place)) if number != record.id]
+        for start in range(0, len(others), 64):
+            found, _ = readable_reviews(self._store.place, others[start : start + 64])
+            yield from (other for other in found if (other.source, other.target) == (record.source, record.target))
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -416,8 +423,11 @@ class Reviews:
         with ExitStack() as held:
             pins = []
             for commit in dict.fromkeys(commits):
-                held.enter_context(self._store.in_flight(commit))
-                owner, found = self._store.history.logical_commit(*self._store.locate(commit))
+                try:
+                    held.enter_context(self._store.in_flight(commit))
+                    owner, found = self._store.history.logical_commit(*self._store.locate(commit))
+                except HistoryReclaimed:  # of a branch that is gone: whoever merged it has it in their own history
+                    continue
                 pins.append(Pin(found.id, owner))
             yield pins
 

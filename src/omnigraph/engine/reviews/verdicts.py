@@ -131,6 +131,24 @@ def require_at(review: stored.StoredReview, expected: str, head: str) -> None:
         )
 
 
+def require_no_objection(review: stored.StoredReview, commit: str, others: Iterable[stored.StoredReview]) -> None:
+    """Refuse to merge a commit to which somebody asked for changes in another review of the same branches.
+
+    Who asks for changes asks for them of what the source has, whichever review it is said in: another one is no way past them.
+    """
+    for other in others:
+        if other.merged is not None:
+            continue
+        against = [v.actor or "somebody" for v in verdicts_of(other, commit) if v.kind == "changes_requested" and not v.stale]
+        if against:
+            raise ApprovalMissing(
+                f"review {review.id} cannot be merged: {' and '.join(against)} asked for changes to the same commit "
+                f"in review {other.id}",
+                review=review.id,
+                hint="Nothing was merged. Change the source, or ask them to approve it there.",
+            )
+
+
 def approvers(review: stored.StoredReview, commit: str, rules: Sequence[ReviewRule]) -> tuple[str | None, ...]:
     """Who has approved a commit of the source; raises if it may not be merged."""
     require_open(review)
@@ -169,11 +187,11 @@ def _lacking(
         if len(counting) < rule.approvals:
             missing = rule.approvals - len(counting)
             group = "" if rule.from_group is None else f" from group `{rule.from_group}`"
-            others = ", not by its author" if rule.not_author else ""
+            others = " (the author's own does not count)" if rule.not_author else ""
             has = approved_by(counting) or ", and has none"
             return ApprovalMissing(
-                f"review {review.id} needs {counted(rule.approvals, 'approval')}{group}{others} of commit "
-                f"{short_id(commit)} before `{review.target}` moves{has}",
+                f"before `{review.target}` moves, review {review.id} needs {counted(rule.approvals, 'approval')} of commit "
+                f"{short_id(commit)}{group}{others}{has}",
                 review=review.id,
                 missing=missing,
                 hint=f"Nothing was merged. {counted(missing, 'approval')} more {'is' if missing == 1 else 'are'} needed.",

@@ -22,7 +22,7 @@ class ShowReview(GraphOperation["Review"]):
     review: int
 
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
-        return (Access(Action.READ, lookup.review(self.review, Action.READ).branch),)
+        return (Access(Action.READ, lookup.review(self.review, Action.READ).branch, found=True),)
 
     def on(self, graph: AnyGraph, caller: Caller) -> Review:
         return graph.reviews.get(self.review)

@@ -140,6 +140,9 @@ class ReclaimReport:
         )
         return one_line(f"Cleanup {did} {gone}, keeping {counted(self.commits_kept, 'commit')}")
 
+    def __str__(self) -> str:
+        return repr(self) if self.reason is None else f"{self!r}\nNothing was removed: {self.reason}"
+
     @property
     def reason(self) -> str | None:
         """Why nothing was removed; None if something was."""

@@ -22,8 +22,12 @@ class LoadInput(Input, frozen=True):
 
     branch: Annotated[str, About("The branch they go to.")]
     mode: Annotated[
-        Literal["append", "merge", "overwrite"],
-        About("append: new entities only; merge: insert or update by key; overwrite: replace all entities of the types given."),
+        Literal["append", "merge", "patch", "update", "overwrite"],
+        About(
+            "append: new entities only; patch: insert, or change what is given of those that are there; update: the same of those"
+            " that are there only; merge: insert, or replace whole entities by key: what is not given of them is lost;"
+            " overwrite: replace all entities of the types given."
+        ),
     ]
     data: Annotated[
         str,
@@ -53,7 +57,7 @@ def load(call: Call, given: LoadInput) -> Any:
     branch = named(given.branch, "branch")
     from_ = None if given.from_ is None else named(given.from_, "from")
     with records_file(body) as path, complaints_by("record"):
-        operation = Load(call.graph, str(path), given.mode, branch, from_, engine="local", dialect="compatible", allow_empty=True)
+        operation = Load(call.graph, str(path), given.mode, branch, from_, engine="local", allow_empty=True)
         loaded = call.run(operation)
     commit = loaded.commit.to_dict() if loaded.changed else None
     return {"uri": call.graph.name, **loaded.to_dict(), "commit": commit}

@@ -48,7 +48,7 @@ class Removals:
 
 def is_operation(op: object) -> bool:
     """Whether a text says what is done with a record."""
-    return op == DELETE or op in UPSERTS
+    return isinstance(op, str) and (op == DELETE or op in UPSERTS)
 
 
 def refusal(mode: Mode) -> str | None:
