@@ -513,7 +513,6 @@ class GraphStore:
             unread += [*damaged.values(), *lost.values(), *found.unread]
         if found.owner is not None and found.commit is not None:
             return found.owner, found.commit
-        # It may be where nobody can look.
         raise unread[0] if unread else HistoryReclaimed(f"commit {commit} is not in the history of any branch or tag")
 
     def _known_refs(self) -> tuple[list[Ref], list[DamagedRecord]]:
@@ -545,10 +544,7 @@ class GraphStore:
 
     @contextmanager
     def in_flight(self, commit: str | None = None) -> Iterator[Held]:
-        """A lease for what takes longer than reclaim waits, or uses a commit again: while it is held, neither is reclaimed.
-
-        Hand it to the plan. What must be held is a commit whose pins are published again (a revert).
-        """
+        """A lease, for a plan, of what takes longer than reclaim waits, or uses a commit again: neither is reclaimed meanwhile."""
         self.require_writable()
         owner, found = (None, None) if commit is None else self.history.logical_commit(*self.locate(commit))
         with holding(self.place, self._ids.next(), owner, None if found is None else found.id) as held:

@@ -241,8 +241,7 @@ class Table:
         self.sound = sound
         """Files that Lance may scan."""
         self._is_needed = is_needed
-        self._sound_parts = frozenset[str]()
-        """Whether all data files are known to be, all their values, and all files of indexes."""
+        self._sound_parts = frozenset[str]()  # data, values, indexes: all files of which are known to be
         self.fence = place.fence
         """The newest fence that was known when it was opened: what is made of it is no older."""
         self.about: dict[str, Any] = {}
@@ -275,8 +274,8 @@ class Table:
         if self.place.is_local:
             some = any(asked.get(way) is not None for way in _BY_INDEX)
             if (_DATA if some else _VALUES) not in self._sound_parts:
-                chosen = self.dataset.get_fragments() if fragments is None else fragments
-                self.sound.require(self._files_of(chosen), values=not some)
+                read = self.dataset.get_fragments() if fragments is None else fragments
+                self.sound.require(self._files_of(read), values=not some)
                 self._sound_parts |= set() if fragments is not None else {_DATA} if some else {_DATA, _VALUES}
             if some and _INDEXES not in self._sound_parts:
                 self.sound.require(self._index_files())
