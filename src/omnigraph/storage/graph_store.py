@@ -482,7 +482,7 @@ class GraphStore:
             return self.schema_document(self.ref(snapshot.branch), snapshot.schema)
         except NotFound:  # a commit of a branch that is gone, and that others descend from or have merged
             for ref in self._known_refs()[0]:
-                with suppress(NotFound, StorageError):
+                with suppress(NotFound, StorageError):  # another branch may have it
                     return self.schema_document(ref, snapshot.schema)
             return self.schema_document(self.locate(snapshot.commit)[0], snapshot.schema)
 
@@ -544,7 +544,7 @@ class GraphStore:
 
     @contextmanager
     def in_flight(self, commit: str | None = None) -> Iterator[Held]:
-        """A lease, for a plan, of what takes longer than reclaim waits, or uses a commit again: neither is reclaimed meanwhile."""
+        """A lease, for a plan, of what takes longer than reclaim waits or uses a commit again: neither is reclaimed meanwhile."""
         self.require_writable()
         owner, found = (None, None) if commit is None else self.history.logical_commit(*self.locate(commit))
         with holding(self.place, self._ids.next(), owner, None if found is None else found.id) as held:

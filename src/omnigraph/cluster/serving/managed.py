@@ -46,7 +46,7 @@ class AppliedSchema:
 
         try:
             return declare(Source(given, "<schema>")).hash() == declare(Source(self.text, "<schema>")).hash()
-        except GraphError:
+        except GraphError:  # a text that is no schema is not the one that was applied
             return False
 
     def refusal(self, branches: Iterable[str], given: str | None, *, allow_data_loss: bool = False) -> str | None:
