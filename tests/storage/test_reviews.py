@@ -168,3 +168,17 @@ def test_a_review_has_a_size(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -
         graph.reviews.comment(1, "x" * 5_000)
     assert refused.value.resource == "review_bytes"
     assert len(graph.reviews.get(1).comments) == 3
+
+
+@pytest.mark.parametrize("holds", ["review", "tag"])
+def test_a_branch_that_lost_its_name_is_found_although_something_else_holds_its_commit(folder: Path, holds: str) -> None:
+    with og.init(folder / "g", SCHEMA, durability="os") as g:
+        g.branches.create("lost")
+        g.put("Person", {"name": "Ada"}, branch="lost")
+        if holds == "review":
+            g.reviews.create("lost", title="please")
+        else:
+            g.tags.create("kept", "lost")
+    (folder / "g" / "__refs" / "lost").unlink()
+    with og.open(folder / "g") as g:
+        assert [problem.message for problem in g.verify().problems] == ["no ref names it: the ref of branch `lost` is lost"]

@@ -239,7 +239,8 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
             if manifest.last_known().version < hinted:
                 lost_one = lost_version(store.place, path, hinted, manifest.last_known().version)
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, lost_one.message))
-    for incarnation, branch in lost(store.place, session, histories.keys() | failed) if not unread_refs else ():
+    named = {ref.incarnation for ref in refs}  # a tag or a review that holds a commit of a branch is not its name
+    for incarnation, branch in lost(store.place, session, named | failed) if not unread_refs else ():
         message = f"no ref names it: the ref of branch `{branch}` is lost"
         problems.append(Problem(ProblemKind.RECORD, branch, "", f"__manifest/{incarnation}", message))
     if MAIN not in {*(ref.branch for ref in refs), *unread_refs}:
