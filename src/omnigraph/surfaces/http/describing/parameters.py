@@ -142,6 +142,7 @@ KEYLESS: Final = frozenset(
         "cluster_optimize",
         "cluster_cleanup",
         "cluster_embed",
+        "cluster_recordEmbeddingModel",
         "reload",
         "mcp",
         "graphMcp",
