@@ -102,4 +102,4 @@ def test_parquet_is_written_and_read_by_commands_that_skip_it_for_folders(people
 def test_help_imports_little(tmp_path: Path) -> None:
     imported = started(tmp_path / "cache", "--help")["modules"]
     assert [m for m in imported if m.split(".")[0] in ("lance", "numpy", "pyarrow", "rich", "yaml", "msgspec")] == []
-    assert len([m for m in imported if m.startswith("omnigraph")]) <= 32
+    assert len([m for m in imported if m.startswith("omnigraph")]) <= 34  # those of errors, and of what a door is, with two more

@@ -19,7 +19,6 @@ from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, MergeConfl
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.by_review import past_a_review
 from omnigraph.policy.port import Access, Action, Authoriser, Decision, PermitAll, ReviewRule
-from omnigraph.policy.states import denial
 from omnigraph.service.admission import Admission, Unlimited
 from omnigraph.service.audit import AuditRecord, LogSink, Outcome, Sink
 from omnigraph.service.caller import Caller
@@ -126,6 +125,8 @@ class Service:
             hint = decision.hint or (Forbidden.by_review_hint if by_review else None)
             told = decision.message
             if access.found and decision.hint is None:
+                from omnigraph.policy.states import denial
+
                 told = denial(replace(access, branch=None, target_branch=None), caller.actor)
             raise Forbidden(told, action=access.action.value, rule=decision.rule, hint=hint)
         return decision
