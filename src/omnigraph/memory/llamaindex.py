@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import UsageError
 from omnigraph.memory.agent_branch import MAIN, AgentBranch, Record
+from omnigraph.model.phrases import counted
 
 try:
     from llama_index.core.graph_stores.types import ChunkNode, EntityNode, LabelledNode, PropertyGraphStore, Relation
@@ -335,7 +336,7 @@ def _unit(vector: Sequence[float], dimension: int) -> list[float]:
     length = math.sqrt(sum(number * number for number in vector))
     if len(vector) != dimension or not 0 < length < math.inf:
         raise UsageError(
-            f"a vector of {len(vector)} numbers of length {length:g}, where the graph has vectors of {dimension}",
+            f"a vector of {counted(len(vector), 'number')} and length {length:g}, where the graph has vectors of {dimension}",
             hint="Create the graph with the dimension of the embedding model.",
         )
     return [number / length for number in vector]
