@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -42,7 +43,7 @@ _CONNECTIONS: Final = 256
 
 
 @frozen(slots=False)
-class HttpProvider:
+class HttpProvider(ABC):
     """A provider behind an address."""
 
     base_url: str
@@ -56,13 +57,13 @@ class HttpProvider:
 
     # ── what each provider says ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    @abstractmethod
     def _request(self, texts: Sequence[str], dimension: int, purpose: Purpose) -> tuple[str, object]:
         """The path and the body of a request."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(self, body: bytes, texts: int) -> Answer:
         """What an answer says."""
-        raise NotImplementedError
 
     def _headers(self, key: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {key}"}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ LOCAL_PACE = Pace(batch=64, in_flight=1, attempts=1, timeout=None, deadline=None
 
 
 @frozen(slots=False)
-class LocalModel:
+class LocalModel(ABC):
     """A model that runs in this process."""
 
     model: str
@@ -31,12 +32,13 @@ class LocalModel:
 
     kind: ClassVar[str]
 
+    @abstractmethod
     def _load(self, folder: str | None) -> tuple[Any, int]:
         """The model, and the dimension of its vectors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _vectors(self, loaded: Any, texts: Sequence[str], purpose: Purpose) -> Sequence[Sequence[float]]:
-        raise NotImplementedError
+        """One vector per text."""
 
     def embed(self, texts: Sequence[str], dimension: int) -> Sequence[Sequence[float]]:
         """One vector per text."""
