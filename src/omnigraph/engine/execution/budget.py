@@ -37,7 +37,7 @@ LONG_ROWS: Final = 1 << 17
 LETTER: Final = 128
 """Rows that take as long as it takes to read a letter of a query and to plan it."""
 
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS = 0.01
 
 LEFT_BEHIND: Final = "omnigraph-long-step"
 """What threads are called that do a long step."""

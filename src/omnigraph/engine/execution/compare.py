@@ -48,6 +48,11 @@ _TEXT_KERNELS = {
     Comparator.STARTS_WITH: pc.starts_with,
     Comparator.ENDS_WITH: pc.ends_with,
 }
+_TEXT_TESTS: dict[Comparator, Callable[[str, str], bool]] = {
+    Comparator.STRING_CONTAINS: str.__contains__,
+    Comparator.STARTS_WITH: str.startswith,
+    Comparator.ENDS_WITH: str.endswith,
+}
 _EXACT = 1 << 53
 
 _LONG_PATTERN = 4_096
@@ -81,12 +86,8 @@ def _constants(left: Value, how: Comparator, right: Value) -> bool:
     match how:
         case Comparator.CONTAINS:
             return isinstance(left, tuple) and right in left
-        case Comparator.STRING_CONTAINS:
-            return isinstance(left, str) and isinstance(right, str) and right in left
-        case Comparator.STARTS_WITH:
-            return isinstance(left, str) and isinstance(right, str) and left.startswith(right)
-        case Comparator.ENDS_WITH:
-            return isinstance(left, str) and isinstance(right, str) and left.endswith(right)
+        case Comparator.STRING_CONTAINS | Comparator.STARTS_WITH | Comparator.ENDS_WITH:
+            return isinstance(left, str) and isinstance(right, str) and _TEXT_TESTS[how](left, right)
         case _:
             if isinstance(left, str) and isinstance(right, str):
                 return bool(_PYTHON[how](left.encode(), right.encode()))
@@ -162,8 +163,8 @@ def _text(left: Operand, how: Comparator, right: Operand, rows: int) -> Mask:
         return to_mask(_TEXT_KERNELS[how](left.to_arrow(), pattern=right))
     lefts = left.to_arrow().to_pylist() if isinstance(left, Vec) else [left] * rows
     rights = right.to_arrow().to_pylist() if isinstance(right, Vec) else [right] * rows
-    pairs = zip(lefts, rights, strict=True)
-    return np.array([a is not None and b is not None and _constants(a, how, b) for a, b in pairs], np.bool_)
+    test, pairs = _TEXT_TESTS[how], zip(lefts, rights, strict=True)
+    return np.array([a is not None and b is not None and test(a, b) for a, b in pairs], np.bool_)
 
 
 def _contains(left: Operand, right: Operand, rows: int) -> Mask:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _INTO_A_SET = 1 << 15
 """Values that are put into a set between two looks at the clock."""
+
+TRIED_AT_ONCE: Final = 1 << 14
+"""Rows for which a condition is tried between two looks at the clock: to look for texts in texts takes a microsecond for each."""
 
 
 class Scope:
@@ -196,6 +199,19 @@ def vector(expression: lg.Expression, scope: Scope) -> Vec:
     if isinstance(found, tuple):
         return Vec(arrow, arrow=pa.array([list(found)] * scope.rows, arrow))
     return Vec.of(pa.array([found] * scope.rows, physical(arrow)).cast(arrow))
+
+
+def keeping(frame: Frame, condition: lg.Condition, run: Run, bindings: dict[str, Binding], what: str) -> Frame:
+    """Rows of a frame for which a condition is definitely true. A query with limits tries some rows at a time."""
+    run.budget.check(what)
+    if not run.budget.limited or frame.rows <= TRIED_AT_ONCE:
+        return frame.keep(holds(condition, Scope(run, frame, bindings)))
+    mask = np.empty(frame.rows, np.bool_)
+    for start in range(0, frame.rows, TRIED_AT_ONCE):
+        run.budget.check(what)
+        some = frame.slice(start, start + TRIED_AT_ONCE)
+        mask[start : start + some.rows] = holds(condition, Scope(run, some, bindings))
+    return frame.keep(mask)
 
 
 def holds(condition: lg.Condition, scope: Scope) -> Mask:

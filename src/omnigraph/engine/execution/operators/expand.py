@@ -18,7 +18,7 @@ from omnigraph.engine.arrays.column import Array, Mask
 from omnigraph.engine.arrays.numbering import Numbers, distinct_count, each_once, has_nobody
 from omnigraph.engine.execution.budget import BATCH_ROWS
 from omnigraph.engine.execution.choosing import look_up, looks_up
-from omnigraph.engine.execution.evaluate import Scope, holds
+from omnigraph.engine.execution.evaluate import Scope, keeping
 from omnigraph.engine.execution.frame import Frame, in_batches
 from omnigraph.engine.execution.operators.merge import merge_numbers
 from omnigraph.engine.execution.run import Run
@@ -119,7 +119,7 @@ def expand(step: st.Expand, frames: Iterator[Frame], run: Run, bindings: dict[st
             run.budget.check(what)
             run.budget.hold(part.nbytes, what)
             for condition in step.conditions:
-                part = part.keep(holds(condition, Scope(run, part, bindings)))
+                part = keeping(part, condition, run, bindings, what)
             if part.rows:
                 yield part
 
@@ -152,8 +152,7 @@ def reach(step: st.Reach, frames: Iterator[Frame], run: Run, bindings: dict[str,
     found = parts[0] if len(parts) == 1 else _reached_together(step, parts, run)
     for part in in_batches(found, run.budget.rows(2, max(1, found.rows))):
         for condition in step.conditions:
-            run.budget.check(what)
-            part = part.keep(holds(condition, Scope(run, part, bindings)))
+            part = keeping(part, condition, run, bindings, what)
         if part.rows:
             yield part
 

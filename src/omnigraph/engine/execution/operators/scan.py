@@ -15,7 +15,7 @@ from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.arrays.column import Array, Vec
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.cost import ledger
-from omnigraph.engine.execution.evaluate import Scope, constant, holds
+from omnigraph.engine.execution.evaluate import TRIED_AT_ONCE, Scope, constant, holds, keeping
 from omnigraph.engine.execution.frame import TYPE_SHIFT, Frame
 from omnigraph.engine.execution.operators.pushdown import selective_filter
 from omnigraph.engine.execution.run import Run
@@ -103,11 +103,13 @@ def _of_type(step: st.Scan, type_: str, run: Run, bindings: dict[str, Binding]) 
     if found is not None:
         frame = Frame(len(found), {step.variable: found})
         for condition in step.conditions:
-            frame = frame.keep(holds(condition, Scope(run, frame, single)))
+            frame = keeping(frame, condition, run, single, f"scanning {step.variable}")
         yield frame.columns[step.variable]
         return
     numbers = run.reading_nodes(type_, "id", nodes.all)
     morsel = run.budget.rows(1, MORSEL_ROWS)
+    if step.conditions and run.budget.limited:
+        morsel = min(morsel, TRIED_AT_ONCE)
     size = FIRST_MORSEL_ROWS if step.stop_early else morsel
     is_first = len(step.types) == 1 and bool(run.steps) and run.steps[0] is step
     start = 0
@@ -153,7 +155,7 @@ def lookup(step: st.Lookup, frames: Iterator[Frame], run: Run, bindings: dict[st
         return
     part = Frame(1, {step.variable: np.array([number], np.int64)})
     for condition in step.conditions:
-        part = part.keep(holds(condition, Scope(run, part, bindings)))
+        part = keeping(part, condition, run, bindings, f"looking up {step.variable}")
     for outer in frames:
         run.budget.check(f"looking up {step.variable}")
         yield from _crossed(outer, part, run)
