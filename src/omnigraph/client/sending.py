@@ -30,6 +30,7 @@ from omnigraph.engine.load.read.any_format.rejected import record_of
 from omnigraph.engine.load.read.conversion.digits import Digits
 from omnigraph.engine.load.read.inputs.naming import ENDINGS, PACKED, Format
 from omnigraph.engine.load.read.inputs.sources import Input, Source, arrow_batches, inputs_of
+from omnigraph.engine.load.read.json_lines.rows import record_lines
 from omnigraph.engine.write.violations import Violation, refuse
 from omnigraph.errors import KeyConflict, StorageError, UsageError, ValidationError
 from omnigraph.model.frozen import frozen
@@ -127,6 +128,9 @@ def _member(number: int, input_: Input, held: ExitStack, rows: _Rows) -> Member:
             return _kept(f"{number:04}/{input_.type.name}.arrow", replace(input_, content=_no_rows(input_.type)), held, None)
         case Format.RECORDS | Format.ROWS:
             return _kept(f"{number:04}/records.jsonl", input_, held, rows.lines(input_))
+        case Format.NDJSON if input_.type is not None:
+            with input_.opened() as stream:
+                return _kept(f"{number:04}/records.jsonl", input_, held, record_lines(input_, stream))
         case Format.ARROW:
             assert input_.type is not None
             return _kept(f"{number:04}/{input_.type.name}.arrow", input_, held, None)

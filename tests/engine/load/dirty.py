@@ -70,6 +70,11 @@ def as_lines(folder: Path, given: Rows, broken: list[str]) -> Any:
     return [written(folder / "nodes.jsonl", [*nodes, *broken]), written(folder / "edges.jsonl", [*edges, *broken])]
 
 
+def as_rows(folder: Path, given: Rows, broken: list[str]) -> Any:
+    """Lines that do not say their types: `dict`, because it is said for them."""
+    return {name: written(folder / f"{name}.rows.jsonl", [*its, *broken]) for name, its in given.items() if its or broken}
+
+
 def _but_ends(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in ("from", "to")}
 
@@ -115,6 +120,7 @@ def as_frames(folder: Path, given: Rows, broken: list[str]) -> Any:
 
 FORMS: dict[str, Callable[[Path, Rows, list[str]], Any]] = {
     "jsonl": as_lines,
+    "rows": as_rows,
     "csv": as_csv,
     "parquet": as_parquet,
     "frames": as_frames,

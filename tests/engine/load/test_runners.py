@@ -13,8 +13,7 @@ from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, counts, graph, r
 import omnigraph as og
 from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.load.read.inputs.sources import inputs_of
-from omnigraph.engine.load.read.json_lines import lines
-from omnigraph.engine.load.read.parallel import tasks
+from omnigraph.engine.load.read.json_lines import lines, rows
 from omnigraph.engine.load.read.parallel.tasks import tasks_of
 from omnigraph.engine.load.read.rows.modes import Mode
 from omnigraph.engine.load.read.rows.types import Parsed, Types
@@ -57,7 +56,7 @@ def test_small_blocks_and_many_workers_give_the_same_graph(tmp_path: Path, size:
     path = written(tmp_path / "a.jsonl", [{"type": "Plain", "data": {"id": f"p{n % 90:02}", "note": str(n)}} for n in range(100)])
     g = graph(tmp_path, EVERYTHING)
     cut = lambda stream, name: lines.line_blocks(stream, name, size=size)  # noqa: E731
-    with patch.object(tasks, "line_blocks", cut):
+    with patch.object(rows, "line_blocks", cut):
         view = g._view()
         runner.run(g._workspace, view, Request(inputs_of(path, view.catalog).inputs, "main", Mode.MERGE, workers=4))
     found = g.query("query q() { match { $p: Plain } return { $p.note as note } }").rows

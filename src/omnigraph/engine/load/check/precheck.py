@@ -22,7 +22,7 @@ _SIDE_BY_SIDE = 16
 
 def require_columns(inputs: Sequence[Input], *, partial: bool = False) -> None:
     """Refuse files and frames whose columns are not those of their types, all at once. `partial`: they need not have all."""
-    asked = [i for i in inputs if i.type is not None and i.format is not Format.ROWS]
+    asked = [i for i in inputs if i.type is not None and i.format not in (Format.ROWS, Format.NDJSON)]
     if len(asked) < _SIDE_BY_SIDE:
         found = [v for input_ in asked for v in _wrong(input_, partial)]
     else:

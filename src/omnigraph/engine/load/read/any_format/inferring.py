@@ -21,12 +21,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.engine.load.read.any_format.batches import batches_of
-from omnigraph.engine.load.read.columnar.headers import ENDS
 from omnigraph.engine.load.read.conversion.columns import python_rows
 from omnigraph.engine.load.read.inputs.content import Text, Unfit
 from omnigraph.engine.load.read.inputs.naming import ENDINGS, Format, form_of
 from omnigraph.engine.load.read.inputs.sources import CELLS, Input
 from omnigraph.engine.load.read.json_lines.lines import line_blocks
+from omnigraph.engine.load.read.rows.types import ENDS
 from omnigraph.errors import NotFound, UsageError
 from omnigraph.model.phrases import counted
 from omnigraph.storage.files.inputs import files_at

@@ -29,18 +29,18 @@ import pyarrow.csv as pcsv
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.plain_values import plain_array
-from omnigraph.engine.load.read.columnar.headers import ENDS
 from omnigraph.engine.load.read.conversion.columns import python_rows
 from omnigraph.engine.load.read.conversion.digits import Digits
 from omnigraph.engine.load.read.conversion.exact import NotARecord, decode
 from omnigraph.engine.load.read.conversion.kinds import is_list
 from omnigraph.engine.load.read.conversion.partition_columns import with_columns
 from omnigraph.engine.load.read.delimited.reader import UNREADABLE_TEXT, as_text, records_of
-from omnigraph.engine.load.read.inputs.content import Text
 from omnigraph.engine.load.read.inputs.naming import Format
 from omnigraph.engine.load.read.inputs.sources import CELLS, Input
-from omnigraph.engine.load.read.json_lines.lines import LineBlock, line_blocks
+from omnigraph.engine.load.read.json_lines.lines import LineBlock
+from omnigraph.engine.load.read.json_lines.rows import record_blocks
 from omnigraph.engine.load.read.rows.removals import COLUMN, names_column
+from omnigraph.engine.load.read.rows.types import ENDS
 from omnigraph.model.conversions import Door, Misfit, convert
 from omnigraph.model.given import Day, Instant, named, tangled
 from omnigraph.model.given import plain as without_library
@@ -157,7 +157,7 @@ def _of_text(text: str) -> Record:
 
 def _of_lines(input_: Input, wanted: set[int]) -> Iterator[tuple[int, Record]]:
     with input_.opened() as stream:
-        for block in line_blocks(Text(stream), input_.name):
+        for block in record_blocks(input_, stream):
             yield from lines_at(block, wanted).items()
 
 

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import Mask, to_mask
-from omnigraph.engine.load.read.columnar.headers import ENDS, column_violations
+from omnigraph.engine.load.read.columnar.headers import column_violations
 from omnigraph.engine.load.read.conversion.columns import UNCERTAIN, Unsure, from_cells, from_column, python_rows, text_column
 from omnigraph.engine.load.read.conversion.exact import Reader, check_rows
 from omnigraph.engine.load.read.rows.identity import ids_from_keys
 from omnigraph.engine.load.read.rows.removals import COLUMN, DELETE, UPSERTS, Removals, names_column, refusal
-from omnigraph.engine.load.read.rows.types import Parsed, Rows, Types, key_of, line_numbers
+from omnigraph.engine.load.read.rows.types import ENDS, Parsed, Rows, Types, key_of, line_numbers
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.conversions import Door, shown

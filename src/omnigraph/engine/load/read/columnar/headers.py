@@ -15,12 +15,10 @@ import pyarrow as pa
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.load.read.conversion.kinds import bare, is_bytes, is_list, is_number, is_text
 from omnigraph.engine.load.read.rows.removals import COLUMN, names_column
+from omnigraph.engine.load.read.rows.types import ENDS
 from omnigraph.engine.write.violations import Violation
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.types import PropertyType, Scalar
-
-ENDS: Final = {"src": ("from", "src"), "dst": ("to", "dst")}
-"""How the ends of an edge are spelt in columns."""
 
 
 def column_violations(type_: EntityType, names: list[str], file: str | None, *, partial: bool = False) -> list[Violation]:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+import msgspec
+
+from omnigraph.model.limits import MAX_LINE_BYTES
+
+_PIECE: Final = 1 << 16
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _BOM: Final = b"\xef\xbb\xbf"
 _PEEKED: Final = 16
 
@@ -82,6 +88,19 @@ def text_start(head: bytes) -> int:
     if b"\x00" in head[:4]:
         raise Unfit("it is not UTF-8 text (perhaps UTF-16)")
     return len(_BOM) if head.startswith(_BOM) else 0
+
+
+def first_members(source: ByteSource) -> frozenset[str]:
+    """Names of the members of the first line of a text that is not blank; none if there is no such line, or it is no object."""
+    text, head = Text(source), b""
+    while piece := text.read(_PIECE):
+        head = (head + piece).lstrip()
+        if b"\n" in head or len(head) > MAX_LINE_BYTES:
+            break
+    try:
+        return frozenset(_MEMBERS.decode(head.partition(b"\n")[0]))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return frozenset()
 
 
 def require_packed(head: bytes, codec: str) -> None:

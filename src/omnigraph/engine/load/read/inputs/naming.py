@@ -99,6 +99,8 @@ class Whose:
 
     type: EntityType | None
     columns: Columns = ()
+    said: bool = False
+    """Whether whoever loads the file gave its type."""
 
 
 class Naming:
@@ -119,12 +121,13 @@ class Naming:
             path = path.rpartition("/")[0] or folder
             column = column_of(folder)
             if column is None:
-                found = self._of(path if path.endswith(folder) else folder)
+                path = path if path.endswith(folder) else folder
+                found = self._of(path)
             else:
                 columns.append(column)
-        return Whose(found, tuple(reversed(columns)))
+        return Whose(found, tuple(reversed(columns)), said=self._said_of(path) is not None)
 
-    def said(self, path: str) -> str | None:
+    def _said_of(self, path: str) -> str | None:
         """Which of the names that somebody gave a type for means a path."""
         found = next((name for name in self._said if path == name or path.endswith(f"/{name}")), None)
         if found is not None:
@@ -138,7 +141,7 @@ class Naming:
             raise UsageError(f"a type is given for `{unused[0]}`, and no such file is loaded", hint="Check the spelling.")
 
     def _of(self, path: str) -> EntityType | None:
-        said = self.said(path)
+        said = self._said_of(path)
         if said is not None:
             return self._said[said]
         stem = path.rpartition("/")[2].partition(".")[0]

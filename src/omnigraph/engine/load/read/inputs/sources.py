@@ -11,14 +11,15 @@ import os
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import IO, Any, cast
 
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import Catalog, EntityType
-from omnigraph.engine.load.read.inputs.content import mismatch, peeked, require_packed
+from omnigraph.engine.load.read.inputs.content import first_members, mismatch, peeked, require_packed
 from omnigraph.engine.load.read.inputs.naming import (
     ENDINGS,
     PACKED,
@@ -26,6 +27,7 @@ from omnigraph.engine.load.read.inputs.naming import (
     Form,
     Format,
     Naming,
+    Whose,
     columns_within,
     form_of,
     type_named,
@@ -222,14 +224,12 @@ class _Files:
         if isinstance(form, str):
             return form
         size = None if form.packed else file.size
+        if type_ is None:
+            whose = self._naming.whose(file)
+        else:
+            whose = Whose(type_, () if alone else columns_within(file.within), said=True)
         if form.format is Format.NDJSON:
-            if type_ is not None or self._naming.said(file.path) is not None:
-                raise UsageError(f"{file.path} names the types of its records itself", hint="Load it by its path alone.")
-            return Input(form.format, where, file.path, None, size, self._options, form.packed)
-        if type_ is not None:
-            columns = () if alone else columns_within(file.within)
-            return Input(form.format, where, file.path, type_, size, self._options, form.packed, columns)
-        whose = self._naming.whose(file)
+            return _rows_or_records(Input(form.format, where, file.path, None, size, self._options, form.packed), whose)
         if whose.type is None:
             name = os.path.basename(file.path)
             return f"{_UNTYPED} There is no type `{name.partition('.')[0]}`"
@@ -265,6 +265,21 @@ class _Files:
                 f"cannot load rows of {type_.name} from {type(content).__name__}",
                 hint="Give an Arrow table, a pandas, polars or Spark frame, a list of mappings, or a path.",
             )
+
+
+def _rows_or_records(records: Input, whose: Whose) -> Input:
+    """JSON lines of a file that is called after a type, or said to be of it: rows of it, unless they say their types."""
+    if whose.type is None:
+        return records
+    try:
+        with records.opened() as stream:
+            first = first_members(stream)
+    except (OSError, EOFError, zlib.error, pa.ArrowException):
+        return records  # whoever reads it says what is wrong
+    says = first & {"type", "edge"}
+    if whose.said and says and not says & whose.type.properties.keys():
+        raise UsageError(f"{records.name} names the types of its records itself", hint="Load it by its path alone.")
+    return replace(records, type=whose.type, columns=whose.columns) if whose.said or (first and not says) else records
 
 
 _ENDINGS = f"{', '.join(ENDINGS)}, also with {', '.join(PACKED)}"

@@ -29,11 +29,11 @@ from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.arrays.numbering import Numbers
 from omnigraph.engine.blobs.settling import External, Settling, Use
 from omnigraph.engine.load.read.columnar.files import parquet_batches
-from omnigraph.engine.load.read.inputs.content import Text
 from omnigraph.engine.load.read.inputs.naming import Format
 from omnigraph.engine.load.read.inputs.sources import Input
-from omnigraph.engine.load.read.json_lines.lines import Split, line_blocks
+from omnigraph.engine.load.read.json_lines.lines import Split
 from omnigraph.engine.load.read.json_lines.parse import parse_block
+from omnigraph.engine.load.read.json_lines.rows import record_blocks
 from omnigraph.engine.load.read.parallel.tasks import UNREADABLE, Task, column_tasks, tasks_of, unreadable
 from omnigraph.engine.load.read.parallel.writers import Writer
 from omnigraph.engine.load.read.rows.collected import Places
@@ -251,7 +251,7 @@ def _tasks(cut: Cut, types: Types) -> Iterator[Task]:
         else:
             with input_.opened() as stream:
                 mine = Split(stream, cut.start, cut.end)
-                for chunk in line_blocks(mine if cut.start else Text(mine), input_.name):
+                for chunk in record_blocks(input_, mine, begun=bool(cut.start)):
                     yield lambda chunk=chunk: parse_block(chunk, types)  # type: ignore[misc]
     except UNREADABLE as error:
         reported = unreadable(input_, error)

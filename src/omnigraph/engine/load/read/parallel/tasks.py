@@ -27,8 +27,9 @@ from omnigraph.engine.load.read.inputs.content import ENCODING, ByteSource, NotU
 from omnigraph.engine.load.read.inputs.naming import Format
 from omnigraph.engine.load.read.inputs.sources import CELLS, Input, arrow_batches
 from omnigraph.engine.load.read.json_lines import compatible
-from omnigraph.engine.load.read.json_lines.lines import LineBlock, line_blocks
+from omnigraph.engine.load.read.json_lines.lines import LineBlock
 from omnigraph.engine.load.read.json_lines.parse import parse_block
+from omnigraph.engine.load.read.json_lines.rows import record_blocks
 from omnigraph.engine.load.read.rows.types import Parsed, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
@@ -76,11 +77,10 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
     match input_.format:
         case Format.NDJSON:
             with _opened(input_) as stream:
-                text = Text(stream)
                 if lenient:
-                    yield from _lenient(text, types, input_.name)
+                    yield from _lenient(Text(stream), types, input_.name)
                 else:
-                    for block in line_blocks(text, input_.name):
+                    for block in record_blocks(input_, stream):
                         yield partial(_read_lines if types.keeps and not input_.is_file else parse_block, block, types)
         case Format.RECORDS:
             for first, records in _groups(input_.content):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,9 @@ from omnigraph.engine.load.read.rows.modes import Mode
 from omnigraph.engine.load.read.rows.removals import Removals
 from omnigraph.engine.write.violations import Violation
 from omnigraph.model.frozen import frozen
+
+ENDS: Final = {"src": ("from", "src"), "dst": ("to", "dst")}
+"""How the ends of an edge are spelt in columns and rows."""
 
 
 def label(type_: EntityType) -> str:
