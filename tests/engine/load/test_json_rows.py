@@ -102,8 +102,8 @@ def exported_of(folder: Path, name: str, **options: Any) -> list[dict[str, Any]]
     path = folder / f"in-{len(list(folder.iterdir()))}" / name
     path.parent.mkdir(parents=True)
     lines = "\ufeff" + "\r\n".join(["", *(json.dumps(row) for row in ITEMS), "", ""])
-    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix, lambda data: data)
-    path.write_bytes(packed(lines.encode()))
+    data = lines.encode()
+    path.write_bytes({".gz": gzip.compress(data), ".bz2": bz2.compress(data)}.get(path.suffix, data))
     source = path.parent if "/" in name else path
     g.load(source.parent if options["types"] and "dump" in name else source, **options) if options else g.load(source)
     return exported(g)
