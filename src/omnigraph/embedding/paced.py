@@ -211,20 +211,25 @@ class Requests(Generic[K]):
                 Thread(target=self._work, name="omnigraph-embed", daemon=True).start()
             self._changed.notify()
 
-    def done(self, until: float | None = None) -> list[tuple[K, Sequence[str], Vectors]]:
+    def done(self, until: float | None = None, gathers: float = 0.0) -> list[tuple[K, Sequence[str], Vectors]]:
         """What was answered since the last call, at least one batch, or none if it is later than `until` (of `time.time`).
 
-        After a failure: what else was answered, then the failure.
+        `gathers`: seconds to wait for more, as long as there is more to come. After a failure: what else was answered, then the
+        failure.
         """
         with self._changed:
-            while not self._answered:
-                if until is not None and time.time() > until:
+            ends = time.monotonic() + gathers
+            while True:
+                late = until is not None and time.time() > until
+                if self._answered and (late or self._failed is not None or not self._under_way or time.monotonic() >= ends):
+                    break
+                if late:
                     return []
                 if self._failed is not None and not self._under_way:
                     raise self._failed
                 if self._failed is None and not self._under_way and not self._waiting:
                     return []
-                self._changed.wait(_LOOK)
+                self._changed.wait(min(_LOOK, max(0.0, ends - time.monotonic())) if self._answered else _LOOK)
             found, self._answered = self._answered, []
             return found
 

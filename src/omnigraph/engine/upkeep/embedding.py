@@ -11,13 +11,15 @@ What is stale is read off the graph, nothing is noted down beside it:
 **Work** is cut into parts, by fragments of the table or by ids; each part finds its texts, asks the provider (`write.vectors`),
 and writes whole rows to data files that nothing refers to. Whoever runs the parts, here or on a cluster, does the same; then
 there is one commit per property. Vectors are kept beside the graph until they are committed (`write.embedding_cache`), so a
-second attempt, after a failure or because somebody wrote to the type meanwhile, costs no request. Here parts follow one another:
-what is done side by side are requests, and whoever interrupts them waits for none.
+second attempt, after a failure or because somebody wrote to the type meanwhile, costs no request. Here there is one part for all
+fragments, for what is done side by side are requests: at the end of a part there are fewer and fewer of them under way. Whoever
+interrupts them waits for none.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +53,7 @@ from omnigraph.storage.tables.rows import fragments, images, scan_images, scan_w
 from omnigraph.storage.tables.work import PinnedTable, Run, cut, here
 
 PART_ROWS: Final = 65_536
-"""Rows whose missing vectors one part looks for."""
+"""Rows whose missing vectors one part looks for, where several work side by side."""
 
 PART_IDS: Final = 4_096
 """Entities whose text has changed that one part takes."""
@@ -167,7 +169,7 @@ def embed(
     require_ready(workspace, chosen, embedder, again=again)
     until = None if timeout is None else time.time() + timeout
     embedding = Embedding(embedder, pace_of(embedder, pace).shared_by(workers), until)
-    job = _Job(workspace, past, branch, embedding, again, actor, run)
+    job = _Job(workspace, past, branch, embedding, again, actor, run, PART_ROWS if workers > 1 else sys.maxsize)
     done = tuple(job.run_property(type_, prop) for type_ in chosen for prop in embedded_properties(type_))
     return Embedded(branch, embedder.model, done)
 
@@ -189,6 +191,7 @@ class _Job:
     again: bool
     actor: str | None
     run: Run
+    part_rows: int
 
     def run_property(self, type_: EntityType, prop: Property) -> EmbeddedProperty:
         usage = Usage()
@@ -217,7 +220,7 @@ class _Job:
         state = view.snapshot.tables[table_key(type_)]
         pinned = PinnedTable.of(self.workspace.store.place, state)
         whole_type = Part(pinned, type_, prop.name, self.embedding, again=self.again)
-        parts = [replace(whole_type, fragments=numbers) for numbers in cut(fragments(view.stored(type_).table), PART_ROWS)]
+        parts = [replace(whole_type, fragments=some) for some in cut(fragments(view.stored(type_).table), self.part_rows)]
         changed = [] if self.again else self._changed(view, type_, prop)
         return parts + [replace(whole_type, ids=tuple(changed[at : at + PART_IDS])) for at in range(0, len(changed), PART_IDS)]
 

@@ -2,7 +2,8 @@
 
 A provider costs time and money, and work on many texts may fail when most of it is done. So what a provider answers is put beside
 the graph before anything else is done with it, under the digests of its texts; whoever starts again, also in another process,
-finds it. When the vectors are committed the files go.
+finds it. When the vectors are committed the files go. What comes within a quarter of a second is in one file: thousands of files
+would take longer to write and to remove than the vectors take to be committed.
 
     people.omni/__cache/embeddings-1f0c…/01J….sealed     digests, vectors      1f0c…: what made them, and the dimension
 
@@ -21,6 +22,7 @@ import logging
 import time
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -40,6 +42,9 @@ _log = logging.getLogger(__name__)
 
 _DIGEST = 16
 _ENDING = ".sealed"
+
+_TOGETHER: Final = 0.25
+"""Seconds within which answers are kept together."""
 
 _Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
 
@@ -141,7 +146,7 @@ class EmbedCache:
                 "embedding took longer than it may",
                 hint=Hint("What was embedded is kept: go on where it ended, or give it more time: ", Option("timeout"), "."),
             )
-        done = self._requests.done(self._until)
+        done = self._requests.done(self._until, _TOGETHER)
         if done:
             digests = [digest for some, _, _ in done for digest in some]
             self._keep(digests, np.concatenate([vectors for _, _, vectors in done]))
