@@ -79,10 +79,10 @@ async def _ask(port: int, requests: Sequence[bytes], until: float, times: list[f
         writer.write(requests[at % len(requests)])
         at += 1
         head = await reader.readuntil(b"\r\n\r\n")
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise AssertionError(head)
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        await reader.readexactly(length)
+        body = await reader.readexactly(length)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise AssertionError(head + body)
         times.append((time.perf_counter() - begun) * 1000)
     writer.close()
 

@@ -42,6 +42,7 @@ from omnigraph.engine.history.parting import in_terms_of
 from omnigraph.engine.history.row_delta import DELETE, INSERT, UPDATE
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import typed
+from omnigraph.engine.write.names import named
 from omnigraph.engine.write.validate import relied_on
 from omnigraph.errors import HistoryReclaimed, PreconditionFailed, ReadSetChanged, SchemaBoundary, UsageError
 from omnigraph.hints import Action, Hint
@@ -413,6 +414,7 @@ class Merger:
     ) -> PublishPlan:
         changes: list[PlannedChange] = []
         replacements: list[Replacement] = []
+        names = {delta.key: named(delta) for delta in combined.changes}
         for one in combined.types:
             before = base.snapshot.tables.get(one.key)
             now, there = ours.snapshot.tables[one.key], theirs.snapshot.tables[one.key]
@@ -426,7 +428,8 @@ class Merger:
                 continue
             change = self._change(one, before, now, there)
             if change is not None:
-                changes.append(PlannedChange(one.key, change))
+                grafted = isinstance(change, Append) and change.written.unstored is None  # in the order of the other branch
+                changes.append(PlannedChange(one.key, change, None if grafted else names.get(one.key)))
         looked_at = frozenset(one.key for one in combined.types) | relied_on(combined.changes, ours)
         return PublishPlan(
             OpClass.LOGICAL,
