@@ -16,6 +16,7 @@ from tests.engine.graphs import Data, add, delete, make_graph, upsert
 
 import omnigraph as og
 from omnigraph.engine.arrays.numbering import NOBODY, Numbering
+from omnigraph.engine.snapshot import memory as memories
 from omnigraph.engine.snapshot.memory import Memory
 
 
@@ -29,6 +30,26 @@ def test_memory_forgets_what_was_not_used_for_the_longest_time() -> None:
     memory.put(("huge",), "huge", 101)
     assert memory.get(("huge",)) is None
     assert (memory.use().used, memory.use().evicted, memory.use().hits, memory.use().misses) == (90, 1, 1, 1)
+
+
+def test_memory_forgets_pins_that_nobody_uses_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(memories.time, "monotonic", lambda: now)
+    memory = Memory(1 << 20)
+    for pin in range(100):
+        now += 1
+        memory.put(("nodes/1", pin, "column", "age"), pin, 10)
+        memory.put(("nodes/1", pin, "rows where", "name", f"p{pin}"), pin, 10)
+        assert memory.get(("nodes/1", 3, "column", "age")) == (3 if pin >= 3 else None)  # the head of another branch
+    pins = [key[1] for key, _ in memory.entries() if key[2] == "column"]
+    assert sorted(pins) == [3, *range(69, 100)]
+    assert len(memory.entries()) == len(pins) + 31
+    assert memory.use().used == 10 * len(memory.entries())
+    now += 1_000
+    memory.put(("nodes/1", 100, "column", "age"), 100, 10)
+    assert sorted(key[1] for key, _ in memory.entries() if key[2] == "column") == [3, *range(94, 101)]  # few stay anyhow
+    memory.forget()
+    assert memory.entries() == []
 
 
 @pytest.mark.parametrize("budget", [0, 2_000, 1 << 30])
