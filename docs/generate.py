@@ -46,6 +46,7 @@ def pages() -> dict[str, str]:
     typing = "A query that breaks a rule is refused with its number."
     return {
         "../README.md": _readme(),
+        "guide/capacity.md": _capacity(),
         "reference/README.md": _index(),
         "reference/cluster-diagnostics.md": _cluster_diagnostics(),
         "reference/commands.md": _commands(),
@@ -301,12 +302,37 @@ def _benchmarks() -> str:
     return _page("Benchmarks", "\n\n".join(parts))
 
 
-def _comparison() -> str:
-    """The page as it is, with what was measured in its place."""
-    page = (DOCS / "comparison.md").read_text()
-    before, _, rest = page.partition(MEASURED)
+def _with_measured(path: Path, measured: str) -> str:
+    """A page as it is, with what was measured in its place."""
+    before, _, rest = path.read_text().partition(MEASURED)
     _, end, after = rest.partition("<!-- end -->")
-    return f"{before}{MEASURED}\n\n{_beside_peers()}\n\n{end}{after}"
+    return f"{before}{MEASURED}\n\n{measured}\n\n{end}{after}"
+
+
+def _comparison() -> str:
+    return _with_measured(DOCS / "comparison.md", _beside_peers())
+
+
+def _capacity() -> str:
+    """What a server can carry, with what was measured of it."""
+    parts = []
+    for suite in ("server", "mixed_load", "writes"):
+        record = json.loads((RESULTS / f"{suite}.json").read_text())
+        m = record["machine"]
+        rows: list[tuple[str, ...]] = [
+            (r["name"], _value(r["value"], r["unit"]), f"{_value(r['baseline_value'], r['unit'])} ({r['baseline']})")
+            for r in record["measurements"]
+        ]
+        parts.append(f"{_CAPACITY[suite]}, recorded on {m['date']} on a machine with {m['cores']} cores:")
+        parts.append(_rows(("what", "measured", "compared with"), rows))
+    return _with_measured(DOCS / "guide" / "capacity.md", "\n\n".join(parts))
+
+
+_CAPACITY = {
+    "server": "Requests over 32 connections",
+    "mixed_load": "Everything at once",
+    "writes": "Writes of one row, without a server between",
+}
 
 
 README_ROWS = {
@@ -330,9 +356,6 @@ README_ROWS = {
 
 def _readme() -> str:
     """The first page as it is, with what was measured in its place."""
-    page = (DOCS.parent / "README.md").read_text()
-    before, _, rest = page.partition(MEASURED)
-    _, end, after = rest.partition("<!-- end -->")
     rows: list[tuple[str, ...]] = []
     for suite, names in README_ROWS.items():
         recorded = json.loads((RESULTS / f"{suite}.json").read_text())["measurements"]
@@ -341,7 +364,7 @@ def _readme() -> str:
             rows.append((name, _value(r["value"], r["unit"]), f"{_value(r['baseline_value'], r['unit'])} ({r['baseline']})"))
     on = json.loads((RESULTS / "queries.json").read_text())["machine"]
     lead = f"Medians, recorded on {on['date']} on a machine with {on['cores']} cores:"
-    return f"{before}{MEASURED}\n\n{lead}\n\n{_rows(('what', 'OmniGraph', 'compared with'), rows)}\n\n{end}{after}"
+    return _with_measured(DOCS.parent / "README.md", f"{lead}\n\n{_rows(('what', 'OmniGraph', 'compared with'), rows)}")
 
 
 def _beside_peers() -> str:
