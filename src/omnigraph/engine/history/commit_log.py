@@ -20,7 +20,7 @@ from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
 RUN = 64
 """Commits read at once."""
 
-REMEMBERED = 16_384
+REMEMBERED = 4_096
 """Most commits kept in memory."""
 
 

@@ -33,6 +33,7 @@ from starlette.types import ASGIApp
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.http.application import Application
 from omnigraph.surfaces.http.process.activation import Activation, Source
+from omnigraph.surfaces.http.process.allocator import share_heaps
 from omnigraph.surfaces.http.process.background import BackgroundEmbedding
 from omnigraph.surfaces.http.process.connections import BoundedConnection
 from omnigraph.surfaces.http.process.given import GivenGraphs
@@ -68,6 +69,7 @@ def source_of(settings: ServerSettings) -> Source:
 
 def run(settings: ServerSettings, on_start: Callable[[], object] = lambda: None) -> int:
     """Serve until told to stop. Gives the exit code. `on_start` is called when it listens, before it says where."""
+    share_heaps()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # until somebody takes it: it would end the process
     listening = listen(settings)
     if settings.access is Access.OPEN and not _is_loopback(settings.address[0]):

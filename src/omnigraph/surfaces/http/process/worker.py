@@ -9,12 +9,14 @@ import socket
 import sys
 
 from omnigraph.errors import GraphError
+from omnigraph.surfaces.http.process.allocator import share_heaps
 from omnigraph.surfaces.http.process.server import serve, set_up_logging, source_of
 from omnigraph.surfaces.http.process.settings import Access, ServerSettings
 
 
 def main() -> int:
     """Serve as the supervisor says."""
+    share_heaps()
     given = json.loads(sys.argv[1])
     descriptor, supervisor = given.pop("socket"), given.pop("supervisor")
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
