@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from omnigraph.wire.errors import ErrorOutput
 from omnigraph.wire.requests import LoadMode
 
 EntityKind = Literal["node", "edge"]
@@ -207,10 +208,20 @@ class QueriesCatalogOutput(msgspec.Struct, frozen=True, kw_only=True):
     queries: list[StoredQueryOutput]
 
 
+class SystemColumnsOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What the columns are called that a schema does not declare: of every entity, and of the ends of an edge."""
+
+    id: str
+    src: str
+    dst: str
+
+
 class SchemaOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The schema, word for word as it was accepted."""
 
     schema_source: str
+    system_columns: SystemColumnsOutput | UnsetType = UNSET
+    """Where tables of the graph have ids and endpoints."""
 
 
 class SchemaApplyOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -386,8 +397,11 @@ class BranchMergeOutput(msgspec.Struct, frozen=True, kw_only=True):
     actor_id: str | None
     branch_deleted: bool | UnsetType = UNSET
     branch_delete_error: str | UnsetType = UNSET
+    branch_delete_error_details: ErrorOutput | UnsetType = UNSET
+    """Why the source was not deleted, as if that had been asked for by itself. The merge stands."""
     graph_commit_id: str | UnsetType = UNSET
-    commit: CommitOutput | UnsetType = UNSET
+    commit: CommitOutput | UnsetType | None = UNSET
+    """What the merge committed; null if the target had everything already."""
     base_commit_id: str | UnsetType = UNSET
     """Where the two parted."""
     schema: dict[str, Any] | UnsetType = UNSET

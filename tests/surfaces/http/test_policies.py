@@ -22,7 +22,7 @@ version: 1
 groups: {{ team: [ada, bob], admins: [ada] }}
 protected_branches: [main]
 rules:
-  - {{ id: reads, allow: {{ actors: {{ group: team }}, actions: [read, branch_create] }} }}
+  - {{ id: reads, allow: {{ actors: {{ group: team }}, actions: [read, branch_create, branch_merge] }} }}
   - {{ id: writes, allow: {{ actors: {{ group: {writers} }}, actions: [change], branch_scope: any }} }}
 """
 SERVER = "{version: 1, groups: {ops: [bob]}, rules: [{id: lists, allow: {actors: {group: ops}, actions: [graph_list]}}]}"
@@ -51,6 +51,12 @@ def test_what_a_policy_says_is_in_force_and_is_read_again_on_sighup(tmp_path: Pa
         assert denied.json()["error"] == "policy denied action 'change' on branch 'main' for actor 'bob'"
         assert bob.post("/query", json=NAMES).status_code == 200
         assert httpx.post(f"{running.url}/graphs/people/query", json=NAMES).status_code == 401
+        for name in ("side", "other"):
+            assert ada.post("/branches", json={"name": name}).status_code == 200
+        merged = ada.post("/branches/merge", json={"source": "side", "target": "other", "delete_branch": True})
+        assert (merged.status_code, merged.json()["branch_deleted"]) == (200, False), "the merge stands"
+        assert merged.json()["branch_delete_error_details"] == ada.delete("/branches/side").json()
+        assert merged.json()["branch_delete_error_details"]["code"] == "forbidden"
         lists = {actor: {"Authorization": f"Bearer {TOKENS[actor]}"} for actor in TOKENS}
         assert [httpx.get(f"{running.url}/graphs", headers=lists[a]).status_code for a in ("ada", "bob")] == [403, 200]
 

@@ -136,6 +136,26 @@ def test_branches(ada: httpx.Client, server: Running) -> None:
     assert (main.status_code, main.json()["error"]) == (400, "cannot delete branch 'main'")
 
 
+def test_a_merge_of_nothing_new_commits_nothing(ada: httpx.Client) -> None:
+    source, target = branch(ada, "nothing-new"), branch(ada, "has-everything")
+    found = ada.post("/branches/merge", json={"source": source, "target": target}).json()
+    assert (found["outcome"], found["commit"]) == ("already_up_to_date", None)
+    assert not {"branch_deleted", "branch_delete_error", "branch_delete_error_details"} & found.keys()
+    previewed = ada.post("/branches/merge", json={"source": source, "target": target, "dry_run": True}).json()
+    assert "commit" not in previewed, "nothing was to be committed"
+
+
+def test_a_source_that_cannot_be_deleted_leaves_the_merge_as_it_is(ada: httpx.Client) -> None:
+    target = branch(ada, "gets-it")
+    ada.post("/mutate", json={"query": ADD, "params": {"n": "Stays"}})
+    answered = ada.post("/branches/merge", json={"source": "main", "target": target, "delete_branch": True})
+    merged = answered.json()
+    assert (answered.status_code, merged["outcome"], merged["branch_deleted"]) == (200, "fast_forward", False)
+    assert merged["branch_delete_error_details"]["code"] == "bad_request"
+    assert merged["branch_delete_error_details"]["error"] == merged["branch_delete_error"]
+    assert ada.get(f"/commits/{merged['commit']['graph_commit_id']}").json() == merged["commit"]
+
+
 def test_conflicts_of_a_merge(ada: httpx.Client) -> None:
     left, right = branch(ada, "left"), branch(ada, "right")
     change = 'query c($a: I32) { update Person set { age: $a } where name = "Ada" }'
@@ -282,8 +302,10 @@ def test_blobs(ada: httpx.Client) -> None:
 
 
 def test_the_schema(ada: httpx.Client) -> None:
-    source = ada.get("/schema").json()["schema_source"]
-    assert "node Person" in source
+    found = ada.get("/schema").json()
+    assert list(found) == ["schema_source", "system_columns"]
+    assert "node Person" in found["schema_source"]
+    assert found["system_columns"] == {"id": "id", "src": "src", "dst": "dst"}
 
 
 def test_the_snapshot(ada: httpx.Client) -> None:

@@ -9,8 +9,10 @@ from msgspec import UNSET
 
 from omnigraph.wire import outputs as o
 from omnigraph.wire import own_outputs as own
+from omnigraph.wire.errors import error_output
 
 if TYPE_CHECKING:
+    from omnigraph.errors import GraphError
     from omnigraph.service.results import Commit, DeletedTag, LoadResult, MadeVectors, Merge, Receipt, Ref, Tag
 
 
@@ -54,16 +56,21 @@ def load_members(result: LoadResult) -> dict[str, Any]:
     }
 
 
-def merge_output(merged: Merge, deleted: bool | None = None, delete_error: str | None = None) -> o.BranchMergeOutput:
+def merge_output(merged: Merge, deleted: bool | None = None, delete_error: GraphError | None = None) -> o.BranchMergeOutput:
     """What a merge came to, and what became of its source."""
+    about = _merged(merged)
+    if merged.commit is None and not merged.dry_run:
+        about["commit"] = None
+    if delete_error is not None:
+        _, details = error_output(delete_error)
+        about |= {"branch_delete_error": details.error, "branch_delete_error_details": details}
     return o.BranchMergeOutput(
         source=merged.source,
         target=merged.into,
         outcome=cast("o.MergeOutcome", merged.outcome),
         actor_id=merged.actor,
         branch_deleted=UNSET if deleted is None else deleted,
-        branch_delete_error=UNSET if delete_error is None else delete_error,
-        **_merged(merged),
+        **about,
     )
 
 

@@ -71,7 +71,7 @@ async def merge(call: Call) -> Response:
     try:
         await call.run(DeleteBranch(call.graph.ref, wanted.source))
     except GraphError as error:  # the merge stands
-        return answer(merge_output(merged, deleted=False, delete_error=error.message))
+        return answer(merge_output(merged, deleted=False, delete_error=error))
     return answer(merge_output(merged, deleted=True))
 
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 from starlette.responses import Response
 
+from omnigraph.catalog.ir_constraints import ROLES
 from omnigraph.cluster.serving.managed import ON_BRANCHES
 from omnigraph.errors import UsageError
 from omnigraph.language.source import Source
@@ -22,7 +23,7 @@ from omnigraph.service.results import SchemaApplied
 from omnigraph.surfaces.http.answering.answers import answer, refused
 from omnigraph.surfaces.http.answering.outputs import commit_output
 from omnigraph.surfaces.http.calls import Call, positive
-from omnigraph.wire.outputs import CommitListOutput, SchemaApplyOutput, SchemaOutput
+from omnigraph.wire.outputs import CommitListOutput, SchemaApplyOutput, SchemaOutput, SystemColumnsOutput
 from omnigraph.wire.own_outputs import AcceptedSchemaOutput, SchemaPlanOutput
 from omnigraph.wire.requests import SchemaApplyRequest
 
@@ -65,7 +66,8 @@ async def show_commit(call: Call) -> Response:
 async def show_schema(call: Call) -> Response:
     """The schema, as it was accepted."""
     shown = await call.run(ShowSchema(call.graph.ref, *call.state()))
-    return answer(SchemaOutput(schema_source=shown.source))
+    columns = SystemColumnsOutput(**{role: role for role in ROLES})
+    return answer(SchemaOutput(schema_source=shown.source, system_columns=columns))
 
 
 async def accepted_schema(call: Call) -> Response:

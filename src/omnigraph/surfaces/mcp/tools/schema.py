@@ -14,7 +14,7 @@ from omnigraph.surfaces.mcp.answering.page_tokens import position, token
 from omnigraph.surfaces.mcp.session import Call
 from omnigraph.surfaces.mcp.tool import Input, Tool
 from omnigraph.surfaces.mcp.tools.inputs import Branch, PageToken
-from omnigraph.wire.outputs import SchemaOutput, SnapshotOutput
+from omnigraph.wire.outputs import SnapshotOutput
 
 
 class SchemaGet(Input, frozen=True):
@@ -23,9 +23,10 @@ class SchemaGet(Input, frozen=True):
     page_token: PageToken = None
 
 
-class Schema(SchemaOutput, frozen=True, kw_only=True):
+class Schema(msgspec.Struct, frozen=True, kw_only=True):
     """The schema, or a part of a long one."""
 
+    schema_source: str
     next_page_token: str | msgspec.UnsetType = msgspec.UNSET
 
 
