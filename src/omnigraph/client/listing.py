@@ -9,6 +9,7 @@ import msgspec
 
 from omnigraph.client.errors import error_of
 from omnigraph.errors import StorageError, UsageError
+from omnigraph.wire.contract import HEADER, NEWEST
 from omnigraph.wire.outputs import GraphEntry, GraphListResponse
 from omnigraph.wire.own_outputs import AuditOutput
 
@@ -29,7 +30,7 @@ def _got(url: str, path: str, token: str | None, params: Mapping[str, Any], time
         import httpx
     except ImportError:
         raise UsageError("httpx is not installed", hint="pip install 'omnigraph[client]'") from None
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = {HEADER: NEWEST, **({"Authorization": f"Bearer {token}"} if token else {})}
     try:
         found = httpx.get(f"{url.rstrip('/')}{path}", params=dict(params), headers=headers, timeout=timeout)
     except (httpx.TransportError, httpx.InvalidURL) as error:

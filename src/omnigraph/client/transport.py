@@ -1,7 +1,8 @@
 """Requests to a server, and what comes of them.
 
 What may be repeated without harm (reads, and writes that carry an idempotency key) is sent again when a connection fails before
-an answer came; other writes are not, since nobody knows whether they happened.
+an answer came; other writes are not, since nobody knows whether they happened. What a server that is about to stop refused was
+not begun, and is sent again whatever it is.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import msgspec
 
 from omnigraph.client.errors import error_of
 from omnigraph.errors import QueryCancelled, StorageError, UsageError
+from omnigraph.wire.contract import HEADER, NEWEST
+from omnigraph.wire.errors import ErrorOutput
 
 if TYPE_CHECKING:
     import httpx
@@ -46,7 +49,7 @@ class Transport:
         given = (token if token is not None else os.environ.get(TOKEN, "")).strip()
         if not given.isascii() or not given.isprintable():
             raise UsageError("a token is printable ASCII", hint="Check where it was read from.")
-        headers = {"Authorization": f"Bearer {given}"} if given else {}
+        headers = {HEADER: NEWEST, **({"Authorization": f"Bearer {given}"} if given else {})}
         base = f"{self.url}/graphs/{quote(graph, safe='')}"
         self._waiting = httpx.Timeout(timeout, read=None)
         """For what takes as long as it takes: the server bounds it."""
@@ -88,7 +91,7 @@ class Transport:
             given["Content-Type"] = "application/json"
         encoded = None if body is None else msgspec.json.encode(body)
         wanted = {name: value for name, value in (params or {}).items() if value is not None and value != ()}
-        for attempt in range(ATTEMPTS if again else 1):
+        for left in reversed(range(ATTEMPTS)):
             sent = encoded if content is None else content()
             more: dict[str, Any] = {"content": sent, "params": wanted, "headers": given}
             if long:
@@ -96,11 +99,12 @@ class Transport:
             try:
                 ask = self._client.request if cancel is None else partial(self._unless, cancel)
                 found = ask(method, path, **more)
-                break
+                if not left or not _not_begun(found):
+                    break
             except self._errors as error:
-                if attempt + 1 == (ATTEMPTS if again else 1):
+                if not left or not again:
                     raise self._lost(error, again) from error
-                time.sleep(0.05 * 4**attempt)
+            time.sleep(0.05 * 4 ** (ATTEMPTS - 1 - left))
         if found.status_code >= 400:
             raise error_of(found.status_code, found.content, found.headers.get("x-request-id"))
         return found
@@ -158,3 +162,13 @@ class Transport:
         happened = "" if again else ": the change may have been made or not"
         hint = "Check the address, then retry." if again else "Look whether it was made before you send it again."
         return StorageError(f"{self} cannot be reached ({type(error).__name__}){happened}", hint=hint, retryable=again)
+
+
+def _not_begun(found: httpx.Response) -> bool:
+    """Whether a server refused it because it is about to stop."""
+    if found.status_code != 503:
+        return False
+    try:
+        return msgspec.json.decode(found.content, type=ErrorOutput).code == "service_unavailable"
+    except msgspec.DecodeError:  # of somebody between
+        return False

@@ -24,8 +24,19 @@ from omnigraph.wire.advice import advice_output
 from omnigraph.wire.wording import HTTP
 
 Code = Literal[
-    "unauthorized", "forbidden", "bad_request", "not_found", "method_not_allowed", "conflict", "too_many_requests", "internal"
+    "unauthorized",
+    "forbidden",
+    "bad_request",
+    "not_found",
+    "method_not_allowed",
+    "conflict",
+    "too_many_requests",
+    "internal",
+    "api_contract_mismatch",
+    "service_unavailable",
+    "graph_unavailable",
 ]
+"""The last three are for callers who say that they speak 0.12 of the contract or later (`wire.contract`)."""
 
 
 class MergeConflictOutput(msgspec.Struct, frozen=True, kw_only=True):

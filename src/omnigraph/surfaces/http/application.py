@@ -1,6 +1,9 @@
 """The ASGI application: every request goes through the same checks, in the same order.
 
-    route (404, 405) → token (401) → graph id (400) → graph (404) → parameters (400) → handler → answer, with its id
+    route (404, 405) → token (401) → contract (400) → still serving (503) → graph id (400) → graph (404, 503) → parameters (400)
+    → handler → answer, with its id
+
+The contract is looked at only by a server that was told to insist on one; 503 is for callers who know it (`wire.contract`).
 
 A request is answered by one revision (`revisions`) from its first check to its last byte. What a handler raises is answered by
 the table in `wire.errors`; what is not one of our errors is logged and answered as an internal error. Nothing that is answered
@@ -23,9 +26,11 @@ from starlette.responses import Response
 
 from omnigraph.errors import GraphError, UsageError
 from omnigraph.model.versions import API_VERSION
+from omnigraph.policy.port import Access, Action
 from omnigraph.service.admission import PerActor
 from omnigraph.service.audit import Sink
 from omnigraph.service.caller import Caller, Origin
+from omnigraph.service.graphs import GraphRef
 from omnigraph.service.service import Service
 from omnigraph.surfaces.http.answering.answers import error_answer, refused
 from omnigraph.surfaces.http.answering.compression import Packing, accepted
@@ -39,10 +44,11 @@ from omnigraph.surfaces.http.process.metrics import Metrics
 from omnigraph.surfaces.http.quick import QuickReads
 from omnigraph.surfaces.http.revisions import InUse, Revision
 from omnigraph.surfaces.http.routes import ROUTES
-from omnigraph.surfaces.http.routing import ROUTE, Match, Router, WrongMethod, decoded
+from omnigraph.surfaces.http.routing import ROUTE, Match, Route, Router, WrongMethod, decoded
 from omnigraph.surfaces.http.threads import Threads
 from omnigraph.surfaces.http.tokens import Unauthorized
-from omnigraph.wire.errors import error_output
+from omnigraph.wire.contract import HEADER, agrees, knows_more
+from omnigraph.wire.errors import Code, error_output
 
 if TYPE_CHECKING:
     from omnigraph.surfaces.http.process.activation import Activation
@@ -55,6 +61,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 _REQUEST_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
 _ROUTER: Final = Router(ROUTES)
+_CONTRACT: Final = HEADER.lower().encode()
 _TOKEN_HINT: Final = "Send `Authorization: Bearer <token>` with a token that the server knows."
 _ROUTE_HINT: Final = "`GET /docs` lists the routes. A `/` inside a name is written `%2F`."
 
@@ -78,6 +85,8 @@ class Application:
     """Web pages of these origins may ask; `*` for all."""
     only_here: bool = False
     """Whether it listens on this machine only."""
+    http_api: str | None = None
+    """The version of the contract that requests have to say they speak, if they have to."""
 
     def __post_init__(self) -> None:
         self._admission = PerActor(self.limits.inflight, self.limits.inflight_bytes)
@@ -172,6 +181,8 @@ class Application:
             _log.exception("request %s failed", request_id)
             response = error_answer(_unexpected(error))
         response.raw_headers.append((b"x-request-id", request_id.encode()))
+        if self.http_api is not None:
+            response.raw_headers.append((_CONTRACT, self.http_api.encode()))
         if match is not None and match.route.deprecated_for is not None and response.status_code == 200:
             link = f'<{match.route.deprecated_for}>; rel="successor-version"'
             response.raw_headers += [(b"deprecation", b"true"), (b"link", link.encode())]
@@ -190,6 +201,10 @@ class Application:
         actor, groups, tokens = None, frozenset[str](), use.revision.tokens
         if not match.route.open and tokens:
             actor, groups = await tokens.identified([value for name, value in scope["headers"] if name == b"authorization"])
+        if not match.route.open:
+            refusal = self._out_of_contract(match.route, [value for name, value in scope["headers"] if name == _CONTRACT])
+            if refusal is not None:
+                return refusal
         call = Call(
             self,
             use,
@@ -207,12 +222,36 @@ class Application:
                 raise UsageError(f"'{graph_id}' is not a graph id", hint="Letters, digits, `-` and `_`, at most 64.")
             call.found = use.revision.graphs.find(graph_id)
             if call.found is None:
+                if self._is_told_of(call, graph_id):
+                    told = f"graph '{graph_id}' cannot be served for the moment"
+                    hint = "Whoever runs the server finds the reason in its log."
+                    return refused(503, told, code="graph_unavailable", condition="graph_unavailable", retryable=True, hint=hint)
                 raise no_graph(graph_id)
         if call.query_string:
             require_known(match.route, call.parameters)
         if call.header_values(b"idempotency-key"):
             refuse_key(match.route)
         return await match.route.handler(call)
+
+    def _out_of_contract(self, route: Route, said: list[bytes]) -> Response | None:
+        """Why a request is refused for the version of the contract it speaks, or because nothing new is begun."""
+        if self.http_api is not None and route.documented and not agrees(said, self.http_api):
+            text = f"this server speaks version {self.http_api} of the contract, and the request does not say that it does"
+            hint = f"Send `{HEADER}: {self.http_api}`, once."
+            return refused(400, text, code="api_contract_mismatch", condition="api_contract_mismatch", hint=hint)
+        if self.state == "draining" and knows_more(said):
+            close, hint = {"Connection": "close"}, "Send it again: another server of the same graphs may take it."
+            code: Code = "service_unavailable"
+            return refused(503, "the server is about to stop", close, code=code, condition=code, retryable=True, hint=hint)
+        return None
+
+    def _is_told_of(self, call: Call, graph_id: str) -> bool:
+        """Whether a caller may know that there is a graph which is not served: whoever may read it, or list graphs."""
+        quarantined = any(one.graph_id == graph_id for one in call.revision.quarantined)
+        if not quarantined or not knows_more(call.header_values(_CONTRACT)):
+            return False
+        ways = (Access(Action.READ, "main"), Access(Action.GRAPH_LIST))
+        return any(call.service.may(call.caller, GraphRef("", id=graph_id), access) for access in ways)
 
     async def _turned_away(self, use: InUse, match: Match | None, request_id: str) -> None:
         """Write down that a request had no token that is known: what it asked for, never what it sent as a token."""

@@ -172,7 +172,8 @@ class ClusterGraphs:
                 hint="Configure tokens (OMNIGRAPH_SERVER_BEARER_TOKEN, …_TOKENS_FILE) and leave --unauthenticated out.",
             )
         problems: list[Diagnostic] = []
-        graphs = {g.id: self._bundle(applied.policy_of(g.id), Kind.GRAPH, problems) for g in applied.graphs}
+        known = [*(g.id for g in applied.graphs), *applied.quarantined]  # who may know of a graph is asked of the others, too
+        graphs = {name: self._bundle(applied.policy_of(name), Kind.GRAPH, problems) for name in known}
         server = self._bundle(applied.cluster_policy, Kind.SERVER, problems)
         if problems:
             raise ClusterNotReady(self._where, problems)

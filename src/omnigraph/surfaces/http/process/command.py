@@ -19,7 +19,15 @@ import click
 
 from omnigraph.errors import GraphError
 from omnigraph.model.versions import API_VERSION
-from omnigraph.surfaces.http.process.settings import CLUSTER_SECONDS, DEFAULT_BIND, Access, ServerSettings, is_set, reload_seconds
+from omnigraph.surfaces.http.process.settings import (
+    CLUSTER_SECONDS,
+    DEFAULT_BIND,
+    Access,
+    ServerSettings,
+    is_set,
+    reload_seconds,
+    required_contract,
+)
 from omnigraph.surfaces.wording import COMMAND_LINE
 
 _OPTIONS: tuple[Callable[..., Any], ...] = (
@@ -144,6 +152,7 @@ def _settings(given: dict[str, Any], access: Access) -> ServerSettings:
         certificate=given["tls_cert"],
         key=given["tls_key"],
         api_version=given["api_version"],
+        http_api=required_contract(os.environ),
         access_log=given["access_log"],
         json_logs=given["log_format"] == "json",
         log_level=given["log_level"],

@@ -42,6 +42,7 @@ from omnigraph.surfaces.http.process.metrics import FOLDER
 from omnigraph.surfaces.http.process.settings import Access, ServerSettings
 from omnigraph.surfaces.http.process.telemetry import Telemetry, wanted
 from omnigraph.surfaces.http.revisions import Revision
+from omnigraph.wire.contract import HEADER
 
 _log = logging.getLogger("omnigraph.http")
 
@@ -180,6 +181,7 @@ def serve(
         access_log=settings.access_log,
         origins=settings.origins,
         only_here=_is_loopback(settings.address[0]),
+        http_api=settings.http_api,
     )
     activation = Activation(source, application, settings.reload_seconds, tell_others)
     telemetry = Telemetry() if wanted(os.environ) else None
@@ -218,8 +220,8 @@ def _with_origins(application: Application, settings: ServerSettings) -> ASGIApp
         application,
         allow_origins=settings.origins,
         allow_methods=["GET", "HEAD", "POST", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Omnigraph-If-Graph-Commit", "X-Request-Id", "If-Match", "Range"],
-        expose_headers=["ETag", "Content-Range", "Omnigraph-Snapshot-Id", "X-Request-Id", "Retry-After"],
+        allow_headers=["Authorization", "Content-Type", "Omnigraph-If-Graph-Commit", HEADER, "X-Request-Id", "If-Match", "Range"],
+        expose_headers=["ETag", "Content-Range", "Omnigraph-Snapshot-Id", HEADER, "X-Request-Id", "Retry-After"],
     )
 
 

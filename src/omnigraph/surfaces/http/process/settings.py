@@ -34,6 +34,7 @@ ENVIRONMENT: Final = {
     "OMNIGRAPH_CONFIG_RELOAD": "server: seconds between looks at what is to be served; 0: never. 30 for a cluster, otherwise 0",
     "OMNIGRAPH_CORS_ORIGINS": "server: origins whose web pages may ask, separated by commas; `*` for all",
     "OMNIGRAPH_API_VERSION": "server: version that `/healthz` reports",
+    "OMNIGRAPH_REQUIRE_HTTP_API": "server: refuse requests that do not say `Omnigraph-Http-Api:` and this version (`0.13`)",
     "OMNIGRAPH_SOURCE_VERSION": "server: what it was built from, as `/healthz` reports it",
     "OMNIGRAPH_OIDC_ISSUER": "server: identity provider whose tokens are believed (`pip install 'omnigraph[oidc]'`)",
     "OMNIGRAPH_OIDC_AUDIENCE": "server: whom its tokens must be for",
@@ -92,6 +93,8 @@ class ServerSettings:
     certificate: str | None = None
     key: str | None = None
     api_version: str = API_VERSION
+    http_api: str | None = None
+    """The version of the contract that requests have to say they speak."""
     access_log: bool = False
     json_logs: bool = False
     log_level: str = "info"
@@ -127,6 +130,14 @@ def reload_seconds(environment: Mapping[str, str], default: float | None = None)
     if not 0 <= found <= 86_400:
         raise UsageError(f"OMNIGRAPH_CONFIG_RELOAD is a number of seconds, not {text!r}", hint="0 to never look.")
     return max(found, 0.1) if found else None
+
+
+def required_contract(environment: Mapping[str, str]) -> str | None:
+    """The version of the contract that a server insists on, as the environment says it."""
+    text = environment.get("OMNIGRAPH_REQUIRE_HTTP_API", "").strip()
+    if text and re.fullmatch(r"\d{1,4}\.\d{1,4}", text) is None:
+        raise UsageError(f"OMNIGRAPH_REQUIRE_HTTP_API is a version of the contract, not {text!r}", hint="Write 0.13.")
+    return text or None
 
 
 def is_set(environment_value: str | None) -> bool:
