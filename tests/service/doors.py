@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from typing import Any
 
+from omnigraph.cluster.applying import operations as cluster_operations
 from omnigraph.policy.port import NO_GROUPS, Access, Action, Authoriser, Decision
 from omnigraph.service import Caller, Service, operations
 from omnigraph.service.audit import AuditRecord
@@ -21,7 +22,8 @@ def every_operation() -> set[type[Operation[Any]]]:
         own = [v for v in vars(loaded).values() if isinstance(v, type) and v.__module__ == loaded.__name__]
         (operation,) = (cls for cls in own if issubclass(cls, Operation))
         found.add(operation)
-    return found
+    of_clusters = [v for v in vars(cluster_operations).values() if isinstance(v, type) and v is not Operation]
+    return found | {cls for cls in of_clusters if issubclass(cls, Operation)}
 
 
 class Kept:

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from omnigraph.cluster.applying.operations import Deploy, ListDeployments, PlanDeployment, ShowDeployment
+from omnigraph.cluster.config.files import SentFiles
 from omnigraph.embedding import DEFAULT_MODEL
 from omnigraph.language.source import Source
 from omnigraph.memory import Memory
 from omnigraph.model.frozen import frozen
-from omnigraph.service import GraphRef
+from omnigraph.service import GraphRef, Service
 from omnigraph.service.operation import Operation
 from omnigraph.service.operations.apply_schema import ApplySchema
 from omnigraph.service.operations.approve_review import ApproveReview
@@ -85,6 +87,9 @@ KNOWS = "query knows() { match { $p: Person  $p knows $q } return { $p.name, $q.
 ADD = "query add($n: String) { insert Person { name: $n } }"
 PEOPLE = GraphRef("people")
 TEAM = GraphRef("team")
+ROOT = GraphRef("cluster", id="root")
+SENT = SentFiles({"cluster.yaml": "version: 1"}, "cluster", "cluster")
+OF_A_CLUSTER = "it is about the cluster, not about a graph: tests/surfaces/http/test_deployments.py"
 TOOL = "this row is about the tool"
 
 
@@ -321,7 +326,16 @@ ROWS: list[Row] = [
     Row(lambda at: Repair(PEOPLE), "there is nothing that a served graph could need", client="the same"),
     Row(lambda at: Init(PEOPLE, ""), "a server makes no graphs", client="the same"),
     Row(lambda at: DeleteGraph(PEOPLE), "a server deletes no graphs; a cluster does", client="the same"),
+    Row(lambda at: PlanDeployment(ROOT, SENT, nobody), OF_A_CLUSTER, client="the same"),
+    Row(lambda at: Deploy(ROOT, SENT, nobody, "d1"), OF_A_CLUSTER, client="the same"),
+    Row(lambda at: ListDeployments(ROOT), OF_A_CLUSTER, client="the same"),
+    Row(lambda at: ShowDeployment(ROOT, "d1"), OF_A_CLUSTER, client="the same"),
 ]
+
+
+def nobody() -> Service:
+    """Who would do it."""
+    raise AssertionError("nothing is done here")
 
 
 def _of_a_review(at: At) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tests.surfaces.calling import Ran, leaves
 from tests.surfaces.test_contract import CALLS, words
 
 import omnigraph as og_api
+from omnigraph.cluster.applying.operations import Deploy, ListDeployments, PlanDeployment, ShowDeployment
 from omnigraph.engine.parts import parts_of
 from omnigraph.policy.port import Action
 from omnigraph.service.caller import Origin
@@ -57,6 +58,10 @@ NOTHING_TO_SIGN = ("branch list", "export", "mcp", "schema show", "shell", "snap
 """Reads that take an actor all the same: scripts name one wherever the contract lets them, and what is typed at a prompt, or asked by
 an agent, may write."""
 NOT_OFFERED = {
+    PlanDeployment: "`cluster plan` is for whoever holds the keys of the storage root; a server plans what it is sent",
+    Deploy: "`cluster apply` likewise",
+    ListDeployments: "what a server was sent is told by the server",
+    ShowDeployment: "the same",
     DeleteGraph: "graphs of a cluster are deleted by `cluster apply`, once somebody has approved of it",
     InvokeQuery: "a query is stored by a server, whose door it goes through",
     ListQueries: "the same",

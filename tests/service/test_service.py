@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from tests.service.doors import Kept, Refusing, Watched, every_operation
+from tests.service.matrix import ROOT, SENT, nobody
 
 import omnigraph as og
+from omnigraph.cluster.applying.operations import Deploy, ListDeployments, PlanDeployment, ShowDeployment
 from omnigraph.errors import Forbidden, NotFound, ResourceLimit
 from omnigraph.language.source import Source
 from omnigraph.policy.port import NO_GROUPS, Access, Action, Authoriser, Decision, PermitAll
@@ -88,6 +90,7 @@ ADD = "query add($n: String) { insert Person { name: $n } }"
 ALL = "query all() { match { $p: Person } return { $p.name } }"
 
 
+MANAGE = Access(Action.CONFIG_MANAGE)
 STORED = StoredQueries.of_texts([Source(ADD, "add.gq"), Source(ALL, "all.gq")])
 
 
@@ -202,6 +205,10 @@ NEEDED: list[tuple[Operation[Any], tuple[Access, ...]]] = [
     (Cleanup(G), (Access(Action.ADMIN),)),
     (Verify(G), (Access(Action.ADMIN),)),
     (Repair(G), (Access(Action.ADMIN),)),
+    (PlanDeployment(ROOT, SENT, nobody), (MANAGE,)),
+    (Deploy(ROOT, SENT, nobody, "d1"), (MANAGE,)),
+    (ListDeployments(ROOT), (MANAGE,)),
+    (ShowDeployment(ROOT, "d1"), (MANAGE,)),
 ]
 
 

@@ -28,6 +28,7 @@ READING = {
     "cluster_verify",
     "cluster_get",
     "cluster_neighbors",
+    "deployment_plan",
 }
 """Questions that are posted."""
 

@@ -39,15 +39,19 @@ from omnigraph.errors import CleanupUnderWay, Forbidden, GraphError
 BEGIN_HINT = "there is no ledger; `omnigraph cluster import` begins one, or give --init"
 
 
-def apply(control: Control, *, init: bool = False) -> Applied:
-    """Reach what is wanted. `init`: begin a ledger if there is none."""
-    session = Session(control, "apply")
+def apply(
+    control: Control, *, init: bool = False, operation: str = "apply", begun: Callable[[Session], None] = lambda _: None
+) -> Applied:
+    """Reach what is wanted. `init`: begin a ledger if there is none. `begun` is called once the lock is held and the ledger read,
+    before anything is done; `operation` is what the lock says."""
+    session = Session(control, operation)
     work: _Work | None = None
     written = converged = False
     with suppress(Stopped), session.begun(may_create=init):
         if session.state.raw is None and not init:
             raise session.error("state_missing", layout.STATE, BEGIN_HINT)
         require_sound(session)
+        begun(session)
         swept = sweep(session.store, session.state.ledger, session.live, session.problems)
         if session.state.raw is None:
             swept.ledger = look_at_graphs(session, swept)
@@ -60,7 +64,7 @@ def apply(control: Control, *, init: bool = False) -> Applied:
         converged = reached
         finish(session, [*swept.retired, *work.done], {**swept.consumed, **work.consumed})
     return Applied(
-        str(control.folder),
+        control.files.where,
         tuple(session.problems.found),
         control.caller.actor,
         session.wanted,
@@ -308,7 +312,7 @@ class _Work:
         assert wanted.content is not None
         assert wanted.path is not None
         try:
-            now: bytes | None = (self.session.desired.folder / wanted.path).read_bytes()
+            now: bytes | None = self.session.desired.files.read(wanted.path)
         except OSError:
             now = None
         if now is None or digests.of_bytes(now) != wanted.resource.digest:

@@ -50,7 +50,7 @@ def plan(control: Control) -> Planned:
     with suppress(Stopped), session.begun():
         found = work_out(session)
     return Planned(
-        str(control.folder),
+        control.files.where,
         tuple(session.problems.found),
         session.wanted,
         session.observations(),

@@ -19,6 +19,7 @@ from omnigraph.cluster.applying.live import LiveGraphs
 from omnigraph.cluster.applying.outputs import StateObservations
 from omnigraph.cluster.config.desired import Desired, read_desired
 from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
+from omnigraph.cluster.config.files import ConfigFiles, FolderFiles, SentFiles
 from omnigraph.cluster.ledger import layout
 from omnigraph.cluster.ledger.records import Lock
 from omnigraph.cluster.ledger.state import Ledger, pretty, tampered
@@ -41,6 +42,13 @@ class Control:
     """Take over a lock that is older than this."""
     ids: IdSource = UlidSource()
     clock: Clock = SystemClock()
+    sent: SentFiles | None = None
+    """The configuration, if it was sent instead of lying in the folder."""
+
+    @property
+    def files(self) -> ConfigFiles:
+        """Where the configuration is read from."""
+        return FolderFiles(self.folder) if self.sent is None else self.sent
 
     def now(self) -> str:
         """The time as it is written down."""
@@ -66,12 +74,12 @@ class Session:
 
         `may_create`: the ledger may be begun, so the store is asked whether it keeps conditions.
         """
-        self.wanted = read_desired(self.control.folder, self.problems)
+        self.wanted = read_desired(self.control.files, self.problems)
         if self.wanted is None:
             raise Stopped
         self.root = open_store(self.wanted, self.problems)
         self.stop_on_errors()
-        with _locked(self) if self.wanted.config.lock else nullcontext():
+        with _locked(self) if self.wanted.config.lock or self.control.sent is not None else nullcontext():
             state = self.store.read_state(self.problems)
             if state is not None:
                 self.state = state

@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 
 from omnigraph.cluster.config import addresses
 from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.config.files import ConfigFiles, FolderFiles
 from omnigraph.cluster.config.yaml_text import read_yaml
 from omnigraph.model.frozen import frozen
 
@@ -96,15 +97,16 @@ class Config:
     policies: Mapping[str, PolicyConfig] = field(default_factory=dict)
 
 
-def read_config(folder: Path, problems: Diagnostics) -> Config | None:
+def read_config(folder: Path | ConfigFiles, problems: Diagnostics) -> Config | None:
     """The configuration in a folder, as far as it makes sense; None if nothing of it can be read."""
-    if not folder.is_dir():
-        problems.error("config_dir_not_found", str(folder), f"there is no folder {folder}")
+    files = FolderFiles(folder) if isinstance(folder, Path) else folder
+    if not files.exists():
+        problems.error("config_dir_not_found", files.where, f"there is no folder {files.where}")
         return None
     try:
-        text = (folder / FILE).read_bytes().decode("utf-8-sig")
+        text = files.read(FILE).decode("utf-8-sig")
     except FileNotFoundError:
-        problems.error("cluster_config_read_error", FILE, f"there is no {FILE} in {folder}")
+        problems.error("cluster_config_read_error", FILE, f"there is no {FILE} in {files.where}")
         return None
     except (OSError, UnicodeDecodeError) as error:
         problems.error("cluster_config_read_error", FILE, f"{FILE} cannot be read: {error}")

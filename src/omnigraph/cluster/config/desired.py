@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.cluster.config import addresses, checks, digests
-from omnigraph.cluster.config.cluster_yaml import Config, GraphConfig, Queries, read_config, storage_root
+from omnigraph.cluster.config.cluster_yaml import Config, GraphConfig, Queries, read_config
 from omnigraph.cluster.config.diagnostics import Diagnostics
+from omnigraph.cluster.config.files import ConfigFiles, FolderFiles
 from omnigraph.cluster.config.resources import BlobPolicy, Profile, Resource, graph_digest
+from omnigraph.errors import UsageError
 from omnigraph.model.frozen import frozen
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class Wanted:
 class Desired:
     """Everything that is wanted."""
 
-    folder: Path
+    files: ConfigFiles
     config: Config
     root: str
     resources: Mapping[str, Wanted]
@@ -75,21 +77,29 @@ class Desired:
                 yield address, wanted.resource.embedding_provider
 
 
-def read_desired(folder: Path, problems: Diagnostics) -> Desired | None:
-    """What is wanted, as far as it makes sense; None if the configuration itself cannot be read."""
-    config = read_config(folder, problems)
-    return None if config is None else _Reading(folder, config, problems).desired()
+def read_desired(folder: Path | ConfigFiles, problems: Diagnostics) -> Desired | None:
+    """What is wanted, as far as it makes sense; None if the configuration itself cannot be read, or is for another cluster."""
+    files = FolderFiles(folder) if isinstance(folder, Path) else folder
+    config = read_config(files, problems)
+    if config is None:
+        return None
+    try:
+        root = files.root(config)
+    except UsageError as error:
+        problems.error("storage_root_invalid", "storage", error.message)
+        return None
+    return _Reading(files, config, problems).desired(root)
 
 
 class _Reading:
     """Reads the files."""
 
-    def __init__(self, folder: Path, config: Config, problems: Diagnostics) -> None:
-        self.folder, self.config, self.problems = folder, config, problems
+    def __init__(self, files: ConfigFiles, config: Config, problems: Diagnostics) -> None:
+        self.files, self.config, self.problems = files, config, problems
         self.resources: dict[str, Wanted] = {}
         self.catalogs: dict[str, Catalog] = {}
 
-    def desired(self) -> Desired:
+    def desired(self, root: str) -> Desired:
         for name, provider in self.config.providers.items():
             profile = Profile(**provider.to_json())
             digest = digests.of_provider(profile.to_json())
@@ -105,15 +115,14 @@ class _Reading:
             digest = graph_digest(graph_id, resources)
             bound = Resource(digest, embedding_provider=graph.embedding_provider, external_blob_policy=blobs)
             self._add(address, bound)
-        root = storage_root(self.config, self.folder)
-        return Desired(self.folder, self.config, root, dict(sorted(self.resources.items())), self.catalogs)
+        return Desired(self.files, self.config, root, dict(sorted(self.resources.items())), self.catalogs)
 
     def _add(self, address: str, resource: Resource, path: str | None = None, content: bytes | None = None) -> None:
         self.resources[address] = Wanted(address, resource, path, content)
 
     def _read(self, path: str, code: str, where: str) -> bytes | None:
         try:
-            content = (self.folder / path).read_bytes()
+            content = self.files.read(path)
             content.decode("utf-8")
         except OSError as error:
             self.problems.error(code, where, f"{path} cannot be read: {error.strerror or error}")
@@ -145,14 +154,13 @@ class _Reading:
         if queries.form != "path":
             return list(queries.files)
         ((_, path),) = queries.files
-        folder = self.folder / path
-        if not folder.is_dir():
-            if path.endswith("/") or not folder.is_file():
+        if not self.files.is_folder(path):
+            if path.endswith("/") or not self.files.is_file(path):
                 self.problems.error("query_dir_unreadable", where, f"there is no folder and no file {path}")
                 return []
             return list(queries.files)
         try:
-            files = sorted(entry.name for entry in folder.iterdir() if entry.suffix == ".gq" and entry.is_file())
+            files = [name for name in self.files.names(path) if Path(name).suffix == ".gq"]
         except OSError as error:
             self.problems.error("query_dir_unreadable", where, f"{path} cannot be read: {error.strerror or error}")
             return []

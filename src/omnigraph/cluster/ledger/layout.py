@@ -7,6 +7,7 @@ __cluster/resources/policy/<name>/<sha256>.yaml
 __cluster/resources/schema/<graph>/<sha256>.pg
 __cluster/recoveries/<ulid>.json                      sidecars: what an apply is about to do to a graph
 __cluster/approvals/<ulid>.json                       approvals, which are never deleted
+__cluster/deployments/<id>.json                       configurations that were sent to a server, and what came of each
 graphs/<graph-id>.omni                                the graphs
 """
 
@@ -20,6 +21,7 @@ STATE: Final = "__cluster/state.json"
 LOCK: Final = "__cluster/lock.json"
 RECOVERIES: Final = "__cluster/recoveries"
 APPROVALS: Final = "__cluster/approvals"
+DEPLOYMENTS: Final = "__cluster/deployments"
 PROBE: Final = "__cluster/probe"
 
 _ENDINGS: Final = {"query": "gq", "policy": "yaml", "schema": "pg"}
@@ -47,3 +49,8 @@ def sidecar(operation_id: str) -> str:
 def approval(approval_id: str) -> str:
     """Where an approval is."""
     return f"{APPROVALS}/{approval_id}.json"
+
+
+def deployment(deployment_id: str) -> str:
+    """Where the record of a deployment is."""
+    return f"{DEPLOYMENTS}/{deployment_id}.json"

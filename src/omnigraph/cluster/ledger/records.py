@@ -1,4 +1,4 @@
-"""The small records beside the ledger: the lock, sidecars, approvals. Each says its version; unknown members are refused.
+"""The small records beside the ledger: lock, sidecars, approvals, deployments. Each has its version; unknown members are refused.
 
 Ids of graphs and of approvals become parts of paths, so they are checked where a record is read and not where it is used.
 """
@@ -66,6 +66,24 @@ class Approval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created_at: str
     consumed_at: str | None = None
     consumed_by_operation: str | None = None
+
+
+class DeploymentRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A configuration that was sent to a server: by whom, and what came of it. It is written before anything is done."""
+
+    schema_version: int
+    deployment_id: str
+    digest: str
+    """Of the files that were sent."""
+    config_digest: str
+    actor: str | None
+    submitted_at: str
+    finished_at: str | None = None
+    state_revision: int | None = None
+    """The ledger that it came to…"""
+    state_cas: str | None = None
+    result: dict[str, Any] | None = None
+    """…and everything that the apply had to say."""
 
 
 class Unsupported(Exception):

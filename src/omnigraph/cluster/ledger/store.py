@@ -14,9 +14,9 @@ import msgspec
 from omnigraph.cluster.config import digests
 from omnigraph.cluster.config.diagnostics import Diagnostics
 from omnigraph.cluster.ledger import layout
-from omnigraph.cluster.ledger.records import Approval, Lock, Sidecar, Unsupported, decoded
+from omnigraph.cluster.ledger.records import Approval, DeploymentRecord, Lock, Sidecar, Unsupported, decoded
 from omnigraph.cluster.ledger.state import Ledger, pretty, read_ledger
-from omnigraph.errors import AlreadyExists, GraphError
+from omnigraph.errors import AlreadyExists, DamagedRecord, GraphError
 from omnigraph.model.frozen import frozen
 from omnigraph.service.objects import SmallObjects
 
@@ -161,6 +161,35 @@ class ClusterStore:
             else:
                 problems.warn("invalid_approval_artifact", path, f"it is approval {approval.approval_id!r} under another name")
         return found
+
+    # ── deployments ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def read_deployment(self, deployment_id: str) -> tuple[DeploymentRecord, bytes] | None:
+        """What was written down of a deployment; None if nothing was."""
+        path = layout.deployment(deployment_id)
+        raw = self.objects.read(path)
+        if raw is None:
+            return None
+        try:
+            return decoded(raw, DeploymentRecord), raw
+        except (Unsupported, ValueError) as error:
+            raise DamagedRecord(f"{self.objects.address(path)} is no record of a deployment: {error}") from error
+
+    def write_deployment(self, record: DeploymentRecord, before: bytes | None = None) -> bool:
+        """Write down that a deployment has begun, or what came of it; False if somebody else has written meanwhile."""
+        path, data = layout.deployment(record.deployment_id), pretty(record)
+        if before is not None:
+            return self.objects.replace(path, data, before)
+        try:
+            self.objects.create(path, data)
+        except AlreadyExists:
+            return False
+        return True
+
+    def deployment_ids(self) -> list[str]:
+        """Of every deployment that was begun."""
+        begins, ends = f"{layout.DEPLOYMENTS}/", ".json"
+        return [path.removeprefix(begins).removesuffix(ends) for path in self.objects.list(layout.DEPLOYMENTS)]
 
     def _records(
         self, folder: str, type_: type[T], codes: tuple[str, str, str], report: Callable[[str, str, str], None]

@@ -95,7 +95,19 @@ class Application:
         self.exports = ExportSlots()
         self.metrics = Metrics()
         self._descriptions: dict[bool, bytes] = {}
+        self._kept: set[asyncio.Future[Any]] = set()
         self._current = self._in_use(self.first)
+
+    def keep(self, work: asyncio.Future[Any]) -> None:
+        """Remember work that goes on when its request is over, until it has ended."""
+        self._kept.add(work)
+        work.add_done_callback(self._ended)
+
+    def _ended(self, work: asyncio.Future[Any]) -> None:
+        self._kept.discard(work)
+        error = None if work.cancelled() else work.exception()
+        if error is not None and not isinstance(error, GraphError):
+            _log.error("work that went on after its request failed", exc_info=error)
 
     @property
     def revision(self) -> Revision:

@@ -41,6 +41,10 @@ class Applied:
     """Of what is served: the resources that are applied."""
     state_revision: int
     state_cas: str
+    where: str = ""
+    """Where the cluster is, as the server was told: a folder or an address…"""
+    root: str = ""
+    """…and its storage root."""
 
 
 @frozen(eq=False)

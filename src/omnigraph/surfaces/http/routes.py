@@ -11,6 +11,7 @@ from omnigraph.surfaces.http.handlers import (
     blobs,
     branches,
     changes,
+    deployments,
     entities,
     exporting,
     history,
@@ -23,7 +24,8 @@ from omnigraph.surfaces.http.handlers import (
     upkeep,
     writing,
 )
-from omnigraph.surfaces.http.routing import LARGE_BODY, Route
+from omnigraph.surfaces.http.routing import DEPLOYMENT_BODY, LARGE_BODY, Route
+from omnigraph.wire import deployments as d
 from omnigraph.wire import outputs as o
 from omnigraph.wire import own_outputs as own
 from omnigraph.wire import requests as q
@@ -57,6 +59,42 @@ ROUTES: Final = (
         "discoverGraphs",
         "List the graphs that the caller may work with",
         answer=o.GraphDiscoveryResponse,
+    ),
+    Route(
+        "POST",
+        "/cluster/plan",
+        deployments.plan,
+        "deployment_plan",
+        "Show what a deployment would do",
+        body=d.ClusterPlanRequest,
+        answer=d.ClusterPlanOutput,
+        largest_body=DEPLOYMENT_BODY,
+    ),
+    Route(
+        "POST",
+        "/cluster/deployments",
+        deployments.deploy,
+        "deployment_apply",
+        "Apply a configuration to the cluster that is served, and serve it",
+        body=d.DeploymentRequest,
+        answer=d.DeploymentOutput,
+        largest_body=DEPLOYMENT_BODY,
+    ),
+    Route(
+        "GET",
+        "/cluster/deployments",
+        deployments.list_deployments,
+        "deployment_status",
+        "Show the newest deployment, and those before it",
+        answer=d.DeploymentListOutput,
+    ),
+    Route(
+        "GET",
+        "/cluster/deployments/{deployment_id}",
+        deployments.show,
+        "deployment_lookup",
+        "Show what came of a deployment, or how far it is",
+        answer=d.DeploymentOutput,
     ),
     Route(
         "POST",

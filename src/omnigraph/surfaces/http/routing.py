@@ -24,6 +24,7 @@ Handler = Callable[["Call"], Awaitable["Response"]]
 
 SMALL_BODY: Final = 1 << 20
 LARGE_BODY: Final = 32 << 20
+DEPLOYMENT_BODY: Final = 16 << 20
 
 ROUTE: Final = "omnigraph.route"
 """Where a request's scope says which route it was for."""
@@ -125,12 +126,14 @@ class Router:
 
 
 def _keys(segments: list[str]) -> list[tuple[str, ...]]:
-    """What a path may be, the more it is spelt out the earlier: itself, of a graph, of something of a graph."""
+    """What a path may be, the more it is spelt out the earlier: itself, of a graph, of something of a graph or of the cluster."""
     keys = [tuple(segments)]
     if len(segments) > 2 and segments[0] == "graphs":
         keys.append(("graphs", _NAME, *segments[2:]))
     if len(segments) > 3 and segments[0] == "graphs":
         keys.append(("graphs", _NAME, segments[2], _NAME, *segments[4:]))
+    if len(segments) == 3 and segments[0] == "cluster":
+        keys.append(("cluster", segments[1], _NAME))
     return keys
 
 

@@ -120,6 +120,8 @@ def _responses(route: Route, structs: dict[Any, Any]) -> dict[str, Any]:
         either = [structs[struct] for struct in (route.answer, route.other_answer) if struct is not None]
         schema = {"anyOf": either} if len(either) > 1 else either[0]
         found["200"] = {"description": "Done", "content": {"application/json": {"schema": schema}}}
+        if route.operation_id == "deployment_apply":
+            found["202"] = {**found["200"], "description": "It has begun, and goes on"}
         if route.operation_id == "ready":
             found["503"] = {**found["200"], "description": "Not now"}
     elif route.operation_id == "cluster_getBlob":

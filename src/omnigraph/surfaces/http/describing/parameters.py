@@ -144,6 +144,7 @@ KEYLESS: Final = frozenset(
         "cluster_embed",
         "cluster_recordEmbeddingModel",
         "reload",
+        "deployment_apply",
         "mcp",
         "graphMcp",
         "cluster_createReview",

@@ -18,6 +18,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -106,7 +107,8 @@ class ClusterGraphs:
         for lost in quarantined.values():
             if lost not in known:
                 _log.warning("graph %s is not served: [%s] %s", lost.graph_id, lost.code, lost.message)
-        state = Applied(_digest(applied), applied.state_revision, applied.state_cas)
+        where = self._where if "://" in self._where else str(Path(self._where).expanduser().absolute())
+        state = Applied(_digest(applied), applied.state_revision, applied.state_cas, where, applied.root)
         found = tuple(quarantined[graph_id] for graph_id in sorted(quarantined))
         return Revision(graphs, authoriser, tokens, found, state, self._fingerprint(applied.state_cas))
 

@@ -33,6 +33,8 @@ class Limits:
     """How long requests have to end when the server is to stop."""
     body_seconds: float = 30.0
     """How long a client may take to send the next part of a body."""
+    deployment_seconds: float = 20.0
+    """How long a client waits for a deployment, before it is told that it goes on."""
     load_bytes: int = LOAD_BYTES
     """The most that a load of files may have; they are kept on the server's disk while they are read."""
 
