@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.clusters import FULL, LISTS, MORE, NAMES, PERSON, SIMPLE, TEAM, TWO, Cluster
 
 from omnigraph.cluster.applying import deploying
-from omnigraph.cluster.applying.apply import _Work
+from omnigraph.cluster.applying.apply import _Work, apply
 from omnigraph.cluster.applying.deploying import Deployment, DeploymentRefused, deploy, every, show
 from omnigraph.cluster.applying.planning import plan
 from omnigraph.cluster.applying.session import Control
@@ -209,7 +209,7 @@ def test_a_record_that_cannot_be_read_says_so(cluster: Cluster) -> None:
 def test_who_finishes_first_is_believed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody removed the lock and sent it again, while the first was still at it."""
     cluster.applied()
-    done, others = deploying.apply, []
+    done, others = apply, []
 
     def both(given: Control, **more: Any) -> Any:
         monkeypatch.setattr(deploying, "apply", done)
