@@ -104,6 +104,24 @@ def test_a_deployment_that_was_killed_is_continued(cluster: Cluster, monkeypatch
     assert "cluster_recovery_rolled_forward" in [d["code"] for d in ended.record.result["diagnostics"]]
 
 
+def test_a_lock_that_a_killed_deployment_left_has_to_be_removed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.applied()
+
+    def killed(self: _Work) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_Work, "run", killed)
+    with pytest.raises(KeyboardInterrupt):
+        sent(cluster)
+    monkeypatch.undo()
+    lock = cluster.lock(operation="deployment d1")
+    for seen in (show(cluster.objects.uri, "d1"), sent(cluster)):
+        assert (seen.state, seen.lock) == ("applying", lock), "nobody can tell that they are dead"
+    assert cluster.unlock(lock.lock_id).ok
+    assert show(cluster.objects.uri, "d1").state == "interrupted"
+    assert sent(cluster).state == "applied"
+
+
 def test_a_deployment_that_is_under_way_is_not_begun_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.applied()
     seen: list[Deployment] = []

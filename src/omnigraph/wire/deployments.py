@@ -150,6 +150,10 @@ class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
     config_digest: str
     actor_id: str | None
     submitted_at: str
+    lock_id: str | UnsetType = UNSET
+    """Of the lock that is held for it while it is under way. If whoever held it died, it has to be removed by this id…"""
+    lock_created_at: str | UnsetType = UNSET
+    """…and is as old as this."""
     finished_at: str | UnsetType = UNSET
     state_revision: int | UnsetType = UNSET
     """The ledger that it came to."""

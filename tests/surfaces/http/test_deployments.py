@@ -199,6 +199,9 @@ def test_a_deployment_that_takes_its_time_goes_on(cluster: Cluster, monkeypatch:
         assert (begun.json()["in_progress"], begun.json()["active"]) == (True, False)
         assert begun.json()["deployment"]["status"] == "applying"
         assert "finished_at" not in begun.json()["deployment"]
+        assert (
+            begun.json()["deployment"]["lock_id"] == json.loads((cluster.folder / "__cluster/lock.json").read_text())["lock_id"]
+        )
         again = server.deploy("slow", wanted)
         assert (again.status_code, again.json()["in_progress"]) == (202, True), "it is not begun a second time"
         assert server.deploy("other", wanted).status_code == 409, "one at a time"
@@ -377,3 +380,16 @@ def test_what_one_actor_has_under_way_is_bounded(cluster: Cluster, monkeypatch: 
         assert (full.status_code, full.json()["code"], full.headers["retry-after"]) == (429, "too_many_requests", "60")
     finally:
         server.close()
+
+
+@pytest.mark.slow
+def test_every_worker_serves_what_was_deployed(cluster: Cluster) -> None:
+    more = ("--cluster", str(cluster.folder), "--workers", "2")
+    with serving(command="server", more=more, variables={"OMNIGRAPH_CONFIG_RELOAD": "0"}) as running:
+        body = {"deployment_id": "d", "deployment": {"files": {**FILES, "cluster.yaml": TWO}}}
+        found = _of(running, "POST", "/deployments", body)
+        assert (found.status_code, found.json()["active"]) == (200, True), found.text
+        deadline = time.monotonic() + 30
+        while not all(_of(running, "GET", "/deployments/d", None).json()["active"] for _ in range(12)):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)

@@ -9,5 +9,7 @@ settling        the end of a command that has published
 planning        validate, plan and approve
 observing       status, refresh, import
 apply           apply
+deploying       the same for a configuration that was sent to a server, under an id
+operations      plans and deployments, as they are asked for through the door
 unlocking       force-unlock
 """

@@ -24,7 +24,7 @@ from omnigraph.cluster.applying.apply import apply
 from omnigraph.cluster.applying.session import Control, Session
 from omnigraph.cluster.config.desired import read_desired
 from omnigraph.cluster.config.diagnostics import Diagnostic, Diagnostics
-from omnigraph.cluster.ledger.records import DeploymentRecord
+from omnigraph.cluster.ledger.records import DeploymentRecord, Lock
 from omnigraph.cluster.ledger.store import ClusterStore
 from omnigraph.errors import AlreadyExists, NotFound, UsageError
 from omnigraph.hints import Hint
@@ -63,8 +63,13 @@ class Deployment:
     """A deployment, as far as it has come."""
 
     record: DeploymentRecord
-    in_progress: bool = False
-    """Whether somebody is at it: they hold the lock."""
+    lock: Lock | None = None
+    """Held by whoever is at it; or by nobody any more, if they died."""
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether somebody is at it."""
+        return self.lock is not None
 
     @property
     def state(self) -> State:
@@ -157,7 +162,7 @@ def _seen(store: ClusterStore, deployment_id: str) -> Deployment | None:
         return None if found is None else Deployment(found[0])
     held = store.read_lock(Diagnostics())
     if held is not None and held[0].operation == _operation(deployment_id):
-        return Deployment(found[0], True)
+        return Deployment(found[0], held[0])
     time.sleep(_FINISHING)  # it may have ended just now
     again = store.read_deployment(deployment_id)
     return Deployment(found[0] if again is None else again[0])

@@ -145,6 +145,8 @@ def _output(call: Call, found: Deployment) -> w.DeploymentOutput:
         config_digest=record.config_digest,
         actor_id=record.actor,
         submitted_at=record.submitted_at,
+        lock_id=UNSET if found.lock is None else found.lock.lock_id,
+        lock_created_at=UNSET if found.lock is None else found.lock.created_at,
         finished_at=UNSET if record.finished_at is None else record.finished_at,
         state_revision=UNSET if record.state_revision is None else record.state_revision,
         state_cas=UNSET if record.state_cas is None else record.state_cas,
