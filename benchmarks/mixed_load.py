@@ -1,9 +1,9 @@
-"""Ten minutes of everything at once against a server: does its memory stay where it was after the first minute, and does all of it
-succeed?
+"""Ten minutes of everything at once against a server: does its memory stay where it was after the first minute, and does all of
+it succeed?
 
-Over raw connections: point queries, walks, answers of 10,000 rows as JSON and as Arrow, and writers that insert, change and delete
-what they inserted, so that the graph does not grow. Beside them one client of ours that exports, reads the change feed, makes a
-branch, writes to it, merges and deletes it. An answer that is no success ends the run.
+Over raw connections: point queries, walks, answers of 10,000 rows as JSON and as Arrow, and writers that insert, change and
+delete what they inserted, so that the graph does not grow. Beside them one client of ours that exports, reads the change feed,
+makes a branch, writes to it, merges and deletes it. An answer that is no success ends the run.
 
     python -m benchmarks.mixed_load 60            a short run of so many seconds
 """
@@ -76,7 +76,9 @@ def _run(pid: int, port: int, seconds: float) -> list[Measurement]:
     what = f"{seconds / 60:g} minutes of mixed load ({sum(map(len, times.values())):,} requests, none failed): memory at the end"
     found = [Measurement(what, last, "after the first tenth", first, first * MOST_GROWTH, "MB")]
     return found + [
-        Measurement(f"a {name} among them, slowest of 100", sorted(each)[len(each) * 99 // 100], "median", statistics.median(each))
+        Measurement(
+            f"a {name} among them, slowest of 100", sorted(each)[len(each) * 99 // 100], "median", statistics.median(each)
+        )
         for name, each in times.items()
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from tests.cluster.clusters import FULL, MORE, NAMES, NONE, OTHER, PERSON, SIMPLE, TWO, Cluster, failing, unreadable
 
 import omnigraph as og
+from omnigraph.cluster.applying.planning import plan
 from omnigraph.cluster.config.diagnostics import CODES, Diagnostic
+from omnigraph.cluster.config.files import SentFiles
 from omnigraph.cluster.ledger import layout
 from omnigraph.cluster.serving.revision import find_graph
 from omnigraph.errors import NotFound
@@ -72,6 +75,12 @@ def folder_of_queries_is_none(cluster: Cluster) -> Iterable[Diagnostic]:
 def held(cluster: Cluster) -> Iterable[Diagnostic]:
     cluster.lock()
     return cluster.plan().diagnostics
+
+
+def key_was_never_applied(cluster: Cluster) -> Iterable[Diagnostic]:
+    config = "version: 1\nproviders: { embedding: { e: { kind: openai, model: m, api_key: '${KEY}' } } }\n"
+    sent = SentFiles({"cluster.yaml": config}, str(cluster.folder), str(cluster.folder))
+    return plan(replace(cluster.control(), sent=sent)).diagnostics
 
 
 def lock_is_a_link(cluster: Cluster) -> Iterable[Diagnostic]:
@@ -461,6 +470,7 @@ PROVOKED: dict[str, Provoke] = {
     "invalid_embedding_provider": validating(provider("kind: magic, api_key: '${KEY}'")),
     "embedding_api_key_inline": validating(provider("kind: openai, api_key: sk-123")),
     "embedding_api_key_required": validating(provider("kind: openai")),
+    "embedding_api_key_not_deployable": key_was_never_applied,
     "dangling_embedding_provider_reference": validating(graph("embedding_provider: nobody")),
     "invalid_external_blob_base": validating(graph("external_blobs: { allow: [{ base: 'http://x/y', scope: server_safe }] }")),
     "invalid_external_blob_policy": validating(

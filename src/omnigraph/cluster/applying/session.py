@@ -12,11 +12,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from omnigraph.cluster.applying.live import LiveGraphs
 from omnigraph.cluster.applying.outputs import StateObservations
+from omnigraph.cluster.config import addresses
 from omnigraph.cluster.config.desired import Desired, read_desired
 from omnigraph.cluster.config.diagnostics import Diagnostics, Stopped
 from omnigraph.cluster.config.files import ConfigFiles, FolderFiles, SentFiles
@@ -29,6 +31,9 @@ from omnigraph.model.frozen import frozen
 from omnigraph.model.ids import Clock, IdSource, SystemClock, UlidSource
 from omnigraph.service import Caller, Service
 from omnigraph.service.objects import SmallObjects
+
+DEPLOYABLE_KEYS: Final = "OMNIGRAPH_DEPLOYABLE_KEYS"
+"""Variables that providers of a configuration that is sent may name as their keys."""
 
 
 @frozen
@@ -83,6 +88,8 @@ class Session:
             state = self.store.read_state(self.problems)
             if state is not None:
                 self.state = state
+            if self.control.sent is not None:
+                self._require_known_keys()
             self.stop_on_errors()
             if self.state.raw is None and may_create:
                 try:
@@ -90,6 +97,24 @@ class Session:
                 except GraphError as error:
                     raise self.error("state_write_error", layout.STATE, error.message) from error
             yield
+
+    def _require_known_keys(self) -> None:
+        """Refuse providers that would have the server send a variable of its environment to where it was never sent before.
+
+        Whoever sends a configuration may use a key as it was applied, for the same address, and the variables that whoever runs
+        the server names for this (`DEPLOYABLE_KEYS`).
+        """
+        allowed = {name.strip() for name in os.environ.get(DEPLOYABLE_KEYS, "").split(",")}
+        for name, wanted in self.desired.config.providers.items():
+            applied = self.state.ledger.resources.get(addresses.provider(name))
+            known = {} if applied is None or applied.embedding_profile is None else applied.embedding_profile.to_json()
+            now = wanted.to_json()
+            variable = now.get("api_key")
+            if variable is None or variable.strip("${}") in allowed:
+                continue
+            if any(known.get(part) != now.get(part) for part in ("kind", "base_url", "api_key")):
+                message = f"{variable} of the server was not applied for this provider at this address"
+                self.problems.error("embedding_api_key_not_deployable", f"providers.embedding.{name}.api_key", message)
 
     @property
     def desired(self) -> Desired:

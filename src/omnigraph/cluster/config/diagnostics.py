@@ -124,6 +124,10 @@ CODES: Final[dict[str, Code]] = {
                 "Write `${NAME}`; the server reads it from its environment.",
             ),
             "embedding_api_key_required": ("A provider other than the mock has no key.", "Write `api_key: ${NAME}`."),
+            "embedding_api_key_not_deployable": (
+                "A configuration that was sent names a variable of the server's environment for a provider that did not have it.",
+                "Apply it where the server's files are, or name the variable in OMNIGRAPH_DEPLOYABLE_KEYS of the server.",
+            ),
             "dangling_embedding_provider_reference": (
                 "A graph names a provider that is not declared.",
                 "Declare it below `providers.embedding`.",

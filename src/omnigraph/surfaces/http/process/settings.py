@@ -21,6 +21,7 @@ CLUSTER_SECONDS: Final = 30.0
 ENVIRONMENT: Final = {
     "OMNIGRAPH_BIND": "server: where it listens, unless `--bind` says it",
     "OMNIGRAPH_CLUSTER": "server: the cluster that is served, unless `--cluster` or graphs are given",
+    "OMNIGRAPH_DEPLOYABLE_KEYS": "server: variables that a deployment may newly name as keys of providers, separated by commas",
     "OMNIGRAPH_REQUIRE_ALL_GRAPHS": "server: on: a graph of the cluster that cannot be served keeps the server from starting",
     "OMNIGRAPH_UNAUTHENTICATED": "server: on (anything but empty, `0`, `false`): it serves without tokens",
     "OMNIGRAPH_SERVER_BEARER_TOKEN": "server: one token, of the actor `default`",
