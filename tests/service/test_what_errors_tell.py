@@ -15,14 +15,15 @@ from tests.service.doors import Kept
 from tests.service.tools import call_tool
 
 import omnigraph as og
-from omnigraph.errors import Forbidden, GraphError, MergeConflict, UsageError
+from omnigraph.errors import Forbidden, GraphError, MergeConflict, UsageError, ValidationError
 from omnigraph.policy.authoriser import PolicyAuthoriser
 from omnigraph.policy.bundle import Kind, read_bundle
-from omnigraph.service import Caller, GraphRef, Origin
+from omnigraph.service import Caller, GraphRef, Origin, Service
 from omnigraph.service.confined import ConfinedService
 from omnigraph.service.direct import DirectGraphs
 from omnigraph.service.open_graphs import OpenGraphs
 from omnigraph.service.operations.create_review import CreateReview
+from omnigraph.service.operations.load import Load
 from omnigraph.service.operations.mutate import Mutate
 from omnigraph.surfaces.cli.main import run
 from omnigraph.surfaces.http.application import Application
@@ -236,6 +237,49 @@ def test_tags_and_commits_are_decided_about_as_their_branch(guarded: Guarded) ->
     kept = graph.optimize("release").tables[0].commit
     if kept is not None:
         assert client.get(f"/commits/{kept if isinstance(kept, str) else kept.id}?maintenance=true").status_code == 403
+
+
+HIDDEN = ("Mallory", "4711", "mallory@example.org")
+UNIQUE = "node Person { name: String @key  age: I32?  email: String @unique  @range(age, 0..9000) }\nedge Knows: Person -> Person @card(0..1)"
+BREAKING: dict[str, tuple[str, Any, str]] = {
+    "insert": ("mutate", {"query": 'query q() { insert Person { name: "x", email: "mallory@example.org" } }'}, "unique"),
+    "update": ("mutate", {"query": "query q() { update Person set { age: age + 9000 } where age > 0 }"}, "range"),
+    "load": ("load", '{"type": "Person", "data": {"name": "x", "email": "mallory@example.org"}}', "unique"),
+}
+
+
+@pytest.mark.parametrize("what", BREAKING)
+def test_broken_rules_tell_nothing_of_the_graph_to_those_who_may_not_read(tmp_path: Path, what: str) -> None:
+    route, body, rule = BREAKING[what]
+    with og.init(tmp_path / "people.omni", schema=UNIQUE, durability="os") as graph:
+        graph.put("Person", {"name": "Mallory", "age": 4711, "email": "mallory@example.org"})
+    bundle = read_bundle(POLICY, source="policy.yaml", kind=Kind.GRAPH)
+    ref = GraphRef(str(tmp_path / "people.omni"), id="people")
+    door = Service(DirectGraphs(), authoriser=PolicyAuthoriser({"people": bundle}))
+    for actor, reads in (("mia", False), ("rae", True)):
+        (tmp_path / "rows.jsonl").write_text(str(body))
+        operation: Any = Load(ref, str(tmp_path / "rows.jsonl"), "append") if route == "load" else Mutate(ref, body["query"])
+        with pytest.raises(ValidationError) as raised:
+            door.run(Caller(actor, Origin.HTTP), operation)
+        said = told(raised.value)
+        gave = json.dumps(body)
+        assert bool([value for value in HIDDEN if value in said and value not in gave]) is reads, said
+        assert [(v.rule, v.type) for v in raised.value.violations] == [(rule, "Person")]
+        if not reads:
+            assert "the right to read the branch" in raised.value.hint
+            assert "mallory@example.org" not in said
+    door.close()
+
+
+def test_what_is_wrong_with_rows_by_themselves_is_told_to_whoever_gave_them(tmp_path: Path) -> None:
+    og.init(tmp_path / "people.omni", schema=UNIQUE, durability="os").close()
+    bundle = read_bundle(POLICY, source="policy.yaml", kind=Kind.GRAPH)
+    door = Service(DirectGraphs(), authoriser=PolicyAuthoriser({"people": bundle}))
+    (tmp_path / "rows.jsonl").write_text('{"type": "Person", "data": {"name": "x", "age": 9001, "email": "x@example.org"}}')
+    operation = Load(GraphRef(str(tmp_path / "people.omni"), id="people"), str(tmp_path / "rows.jsonl"), "append")
+    with pytest.raises(ValidationError, match=r"is 9001, outside 0\.\.9000"):
+        door.run(Caller("mia", Origin.HTTP), operation)
+    door.close()
 
 
 # ── a session that is confined to a branch ───────────────────────────────────────────────────────────────────────────────────

@@ -76,6 +76,11 @@ class Operation(ABC, Generic[R]):
         """Bytes it carries or asks for, estimated: what admission goes by."""
         return SMALL
 
+    @property
+    def brings_its_rows(self) -> bool:
+        """Whether what is written is what the caller gave, with nothing in it that is in the graph already."""
+        return False
+
     @abstractmethod
     def access(self, lookup: Lookup) -> Iterable[Access]:
         """What it needs permission for. All of it is decided before anything is done, one after the other: what may be known

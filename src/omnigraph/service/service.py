@@ -4,7 +4,8 @@ authorise    every access the operation needs is decided; a denial stops it befo
              a branch moves by a review alone: whatever else would change it is denied (`policy.by_review`)
 admit        there is room for it now
 run          it is done, and what it changes carries the caller's actor. What went wrong is told as far as the caller may know:
-             conflicts without what is in them to those who may not read it, no names of branches to those who may not list them
+             conflicts and broken rules without what is in the graph to those who may not read it, no names of branches to
+             those who may not list them
 audit        what was decided, and what became of a write, is written down
 """
 
@@ -15,7 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
 
-from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, MergeConflict, NotFound
+from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, MergeConflict, NotFound, ValidationError
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.by_review import past_a_review
 from omnigraph.policy.port import Access, Action, Authoriser, Decision, PermitAll, ReviewRule
@@ -95,6 +96,14 @@ class Service:
         if isinstance(error, MergeConflict) and error.conflicts:
             readable = all(self.may(caller, graph, access) for access in operation.reveals(self.lookup(graph)))
             return error if readable else error.without_values()
+        if isinstance(error, ValidationError) and error.violations:
+            accesses = operation.access(self.lookup(graph))
+            branches = {name for access in accesses for name in (access.branch, access.target_branch) if name is not None}
+            if not all(self.may(caller, graph, Access(Action.READ, branch)) for branch in branches):
+                from omnigraph.engine.write.violations import unread
+
+                return unread(error, own_rows=operation.brings_its_rows)
+            return error
         if error.unlisted is not None and not self.may(caller, graph, Access(Action.READ)):
             return error.unlisted
         return error

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from omnigraph.error_details import BrokenRule
 from omnigraph.errors import BlobUnavailable, KeyConflict, ValidationError
 from omnigraph.hints import Hint, Option
 from omnigraph.model.conversions import ROUNDABLE
@@ -65,7 +66,26 @@ def repeating(violation: Violation, file: str | None, line: int | None) -> Viola
     return replace(violation, message=message, first=(file, line))
 
 
-def summary(violations: Sequence[Violation]) -> str:
+HELD_AGAINST_THE_GRAPH = frozenset({"unique", "endpoint", "cardinality"})
+"""Rules that rows are held to together with what is committed: what breaks them may tell of that."""
+
+_UNREAD = "Nothing was written. Fix the rows listed, or ask for the right to read the branch, which shows what is in the way."
+
+
+def unread(error: ValidationError, *, own_rows: bool) -> ValidationError:
+    """The same for somebody who may not read the branch: which rule of which property is broken and where, and nothing of what is
+    in the graph. What is wrong with rows of their own by themselves is said as ever (`own_rows`)."""
+    found = [v if own_rows and v.rule not in HELD_AGAINST_THE_GRAPH else _unread(v) for v in error.violations]
+    return ValidationError(summary(found), violations=found, hint=_UNREAD)
+
+
+def _unread(violation: BrokenRule) -> Violation:
+    about = violation.type if violation.property is None else f"{violation.type}.{violation.property}"
+    message = f"{about} breaks the rule `{violation.rule}`: by what is shown to those who may read the branch"
+    return Violation(violation.rule, violation.type, message, violation.property, file=violation.file, line=violation.line)
+
+
+def summary(violations: Sequence[BrokenRule]) -> str:
     """The first violations, and the number of each kind."""
     counts = Counter(v.rule for v in violations)
     total = len(violations)

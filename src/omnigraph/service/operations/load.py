@@ -74,6 +74,10 @@ class Load(GraphCommit["LoadResult"]):
         paths = self.source if isinstance(self.source, list) else [self.source]
         return SMALL + sum(_bytes_at(path) for path in paths if isinstance(path, str | os.PathLike))
 
+    @property
+    def brings_its_rows(self) -> bool:
+        return True
+
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         needed = [Access(Action.CHANGE, self.branch)]
         if self.mode == "overwrite":

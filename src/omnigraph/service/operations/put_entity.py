@@ -32,6 +32,10 @@ class PutEntity(GraphCommit["Receipt"]):
     message: str | None = None
     idempotency_key: str | None = None
 
+    @property
+    def brings_its_rows(self) -> bool:
+        return not self.patch
+
     def access(self, lookup: Lookup) -> tuple[Access, ...]:
         return (Access(Action.CHANGE, self.branch),)
 
