@@ -193,7 +193,8 @@ class _Rows:
 
     def lines(self, input_: Input) -> Iterator[bytes]:
         """A line of JSON for each."""
-        for at, record in enumerate(input_.content, 1):
+        for at, given in enumerate(input_.content, 1):
+            record = given.to_record() if hasattr(given, "to_record") else given
             if not isinstance(record, Mapping):
                 hint = "Give records, or rows of one type."
                 raise UsageError(f"record {at} is {type(record).__name__}, not a mapping", hint=hint)

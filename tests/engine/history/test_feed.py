@@ -6,6 +6,7 @@ import base64
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.graphs import add, upsert
@@ -156,6 +157,8 @@ def test_pages_put_together_are_the_whole(graph: og.Graph, limit: int) -> None:
 def test_reading_a_page_twice_gives_the_same_page(graph: og.Graph) -> None:
     add(graph, {"Person": [{"name": f"x{n}"} for n in range(10)]})
     page = graph.changes("beginning", limit=8)
+    assert page.cursor is not None, "the second commit begins on a page of its own"
+    page = graph.changes(page.next, limit=8)
     assert page.next_page_token is not None
     again = og.open(graph._store.place.uri)
     assert again.changes(page.next, limit=8).to_dict() == graph.changes(page.next, limit=8).to_dict()
@@ -338,3 +341,47 @@ def test_a_filtered_baseline(graph: og.Graph) -> None:
     put(graph, 'insert Person { name: "Eve" }')
     page = graph.changes(baseline.cursor, kinds="node", types="Person", ops="delete")
     assert [c.id for c in page.changes] == ["Bob"]
+
+
+UNIQUE = "node Person { name: String @key  email: String @unique }"
+
+
+def emails(graph: og.Graph) -> list[dict[str, Any]]:
+    return graph.query("query q() { match { $p: Person } return { $p.name, $p.email } order { $p.name } }").rows
+
+
+def exchanging(folder: Path) -> tuple[og.Graph, og.Graph]:
+    """A graph in which two people exchange their addresses, after others came in a commit before; and an empty copy."""
+    graph = og.init(folder / "first.omni", schema=UNIQUE, durability="os")
+    graph.load({"Person": [{"name": "Ada", "email": "a"}, {"name": "Bob", "email": "b"}]})
+    graph.load({"Person": [{"name": f"p{n}", "email": f"p{n}"} for n in range(5)]})
+    graph.load({"Person": [{"name": "Ada", "email": "b"}, {"name": "Bob", "email": "a"}]}, mode="merge")
+    return graph, og.init(folder / "copy.omni", schema=UNIQUE, durability="os")
+
+
+@pytest.mark.parametrize("limit", [5, 6, 7, 8])
+def test_pages_of_commits_that_fit_are_loaded_one_by_one(tmp_path: Path, limit: int) -> None:
+    graph, copy = exchanging(tmp_path)
+    page = graph.changes("beginning", limit=limit)
+    copy.load(page.changes)
+    while not page.caught_up:
+        assert page.cursor is not None
+        page = graph.changes(page.next, limit=limit)
+        copy.load(page.changes)
+    assert copy.get("Person", "Ada") == graph.get("Person", "Ada")
+    assert emails(copy) == emails(graph)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_parts_of_a_commit_that_is_larger_than_a_page_are_loaded_together(tmp_path: Path, limit: int) -> None:
+    graph, copy = exchanging(tmp_path)
+    page, parts = graph.changes("beginning", limit=limit), []
+    while True:
+        parts += page.changes
+        if page.cursor is not None:
+            copy.load(parts)
+            parts = []
+        if page.caught_up:
+            break
+        page = graph.changes(page.next, limit=limit)
+    assert emails(copy) == emails(graph)

@@ -3,14 +3,16 @@
     page = g.changes(since="beginning")      blocks of the first commits
     page = g.changes(since=page.next)        and so on; page.caught_up says when there is nothing more for now
 
-Commits come along first parents, oldest first. A *cursor* always stands between two commits. A page that ends inside a commit,
-because the commit changed more than fits, has a *page token* instead, which goes on in the middle. A round of pages ends where
-the branch was when the round began; what arrives meanwhile waits for the next. Delivery is at least once: whoever reads a page
-twice gets the same page.
+Commits come along first parents, oldest first. A *cursor* always stands between two commits. A page ends between two commits,
+too, so that what was one commit arrives together: a commit that does not fit behind others waits for the next page. Only one that
+is larger than a page is cut: its pages have a *page token* instead, which goes on in the middle. A round of pages ends where the
+branch was when the round began; what arrives meanwhile waits for the next. Delivery is at least once: whoever reads a page twice
+gets the same page.
 
-    commit   c1 (3 changes)    c2 (900)         c3 (400)        limit 1000
-    page 1   ▇▇▇               ▇▇▇▇▇▇▇▇▇▇▇▇     ▇▇ 97           ends inside c3: a page token
-    page 2                                        ▇▇▇▇ 303      ends after c3: a cursor, caught up
+    commit   c1 (3 changes)    c2 (900)         c3 (1,400)      limit 1000
+    page 1   ▇▇▇               ▇▇▇▇▇▇▇▇▇▇▇▇                     ends after c2: a cursor, and more to come
+    page 2                                      ▇▇▇▇▇▇▇▇ 1000   ends inside c3: a page token
+    page 3                                              ▇▇ 400  ends after c3: a cursor, caught up
 """
 
 from __future__ import annotations
@@ -208,6 +210,8 @@ class Feed:
                 break
             changes = self._changes(line, commit, chosen, at)
             taken = list(room.fill(changes, skipped))
+            if len(taken) < len(changes) and any(block.changes for block in blocks):
+                break  # it is whole on the next page, or begins there
             if taken or len(changes) == skipped:
                 schema = None if skipped else self._blocks.schema(commit, line.catalog_of, chosen)
                 blocks.append(Block(Cause.of(self._log.shown(commit)), taken, schema=schema))
