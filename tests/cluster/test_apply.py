@@ -145,20 +145,43 @@ def test_a_schema_that_somebody_else_changed_is_seen_and_changed_back(cluster: C
     cluster.applied()
     with graph(cluster) as g:
         g.apply_schema(MORE)
-    cluster.refresh()
-    assert cluster.state["resource_statuses"]["schema.people"]["conditions"] == ["schema_mismatch"]
+    for _ in range(3):
+        cluster.refresh()
+        assert cluster.state["resource_statuses"]["schema.people"]["conditions"] == ["schema_mismatch"], "until it is applied"
     assert cluster.apply().converged
+    cluster.refresh()
+    assert cluster.state["resource_statuses"]["schema.people"]["status"] == "applied"
     with graph(cluster) as g:
         assert "city" not in g.schema()
+
+
+def test_a_schema_that_is_wanted_as_somebody_else_made_it_has_drifted_no_more(cluster: Cluster) -> None:
+    cluster.applied()
+    with graph(cluster) as g:
+        g.apply_schema(MORE)
+    cluster.refresh()
+    cluster.write("people.pg", MORE).refresh()
+    assert cluster.state["resource_statuses"]["schema.people"]["status"] == "applied"
+
+
+def test_a_graph_that_is_gone_is_reported_until_it_is_there(cluster: Cluster) -> None:
+    cluster.applied()
+    shutil.rmtree(cluster.folder / "graphs/people.omni")
+    for _ in range(3):
+        assert [d.code for d in cluster.refresh().diagnostics] == ["graph_missing"]
+    assert cluster.apply().converged
+    assert cluster.refresh().diagnostics == ()
 
 
 def test_copies_that_are_gone_or_changed_are_written_again(anywhere: Cluster) -> None:
     cluster = anywhere.config(FULL).applied()
     cluster.remove(cluster.payload("query.people.names")).put(cluster.payload("policy.team"), b"changed")
-    found = cluster.refresh()
-    assert {d.code for d in found.diagnostics} == {"catalog_payload_missing", "catalog_payload_mismatch"}
+    for _ in range(3):
+        found = cluster.refresh()
+        assert sorted(d.code for d in found.diagnostics) == ["catalog_payload_mismatch", "catalog_payload_missing"]
     assert {c.resource for c in cluster.plan().changes} == {"query.people.names", "policy.team", "graph.people"}
     assert cluster.apply().converged
+    assert cluster.refresh().diagnostics == ()
     assert read_serving(cluster.storage or str(cluster.folder)).graphs[0].queries == {"names": NAMES}
 
 

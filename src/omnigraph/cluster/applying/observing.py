@@ -2,13 +2,15 @@
 
 `status` reads the ledger and looks at the copies it names. `import` begins a ledger with the graphs that exist. `refresh` puts it
 right by what is seen: a graph that is gone leaves it (the next apply creates an empty one), one whose schema somebody changed
-is recorded with the schema it has, a copy that is gone or was changed is applied again next time.
+is recorded with the schema it has, a copy that is gone or was changed is applied again next time. What drifted is said to have
+drifted by every refresh, until an apply has put it right, what is wanted says the same, or nobody wants it any more.
 """
 
 from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from typing import Final
 
 from omnigraph.cluster.applying.live import Seen
 from omnigraph.cluster.applying.outputs import Observed, StateObservations
@@ -25,6 +27,11 @@ from omnigraph.cluster.ledger.store import ClusterStore, State
 from omnigraph.errors import Forbidden, GraphError
 
 _log = logging.getLogger(__name__)
+
+_MISMATCH: Final = "schema_mismatch"
+_GONE: Final = "graph_missing"
+_COPIES: Final = {"payload_missing": "catalog_payload_missing", "payload_mismatch": "catalog_payload_mismatch"}
+"""What a copy that drifted is reported by, by the condition of its resource."""
 
 
 def status(control: Control) -> Observed:
@@ -124,9 +131,10 @@ def _recorded(session: Session, ledger: Ledger, graph_id: str, seen: Seen) -> Le
     else:
         assert seen.digest is not None
         digest = seen.digest
-    drifted = applied is not None and applied != digest
-    if drifted:
-        status = Status("drifted", ("schema_mismatch",), "the schema of the graph is not the one that was applied")
+    earlier_status = ledger.resource_statuses.get(schema)
+    still = earlier_status is not None and _MISMATCH in earlier_status.conditions and wanted is not None and not matches
+    if still or (applied is not None and applied != digest):
+        status = Status("drifted", (_MISMATCH,), "the schema of the graph is not the one that was applied")
     else:
         status = APPLIED
     resources = {**ledger.resources, schema: Resource(digest)}
@@ -138,12 +146,15 @@ def _recorded(session: Session, ledger: Ledger, graph_id: str, seen: Seen) -> Le
 def _missing(session: Session, ledger: Ledger, graph_id: str) -> Ledger:
     """A graph that is not there: the next plan creates it."""
     graph, schema = addresses.graph(graph_id), addresses.schema(graph_id)
-    if graph not in ledger.resources and schema not in ledger.resources:
+    known = ledger.resource_statuses.get(graph)
+    reported = known is not None and _GONE in known.conditions
+    wanted = graph_id in session.desired.config.graphs
+    if graph not in ledger.resources and schema not in ledger.resources and not (reported and wanted):
         return ledger
     message = f"there is no graph at {session.live.uri(graph_id)}; the next apply creates an empty one"
     session.problems.warn("graph_missing", graph, message)
     left = {one: entry for one, entry in ledger.resources.items() if one not in (graph, schema)}
-    status = Status("drifted", ("graph_missing",), message)
+    status = Status("drifted", (_GONE,), message)
     return ledger.with_resources(left).with_status(graph, status).with_status(schema, status)
 
 
@@ -204,9 +215,20 @@ def _verified(store: ClusterStore, ledger: Ledger, address: str, problems: Diagn
 
 
 def _look_at_copies(session: Session, ledger: Ledger) -> Ledger:
+    _report_again(session, ledger)
     for address in _payloads(ledger):
         status = _verified(session.store, ledger, address, session.problems)
         ledger = ledger.with_status(address, status)
         if status.status == "drifted":
             ledger = ledger.with_resource(address, None)
     return ledger
+
+
+def _report_again(session: Session, ledger: Ledger) -> None:
+    """Copies that an earlier refresh has found to have drifted, and that no apply has written since."""
+    for address, status in sorted(ledger.resource_statuses.items()):
+        if address in ledger.resources or address not in session.desired.resources:
+            continue
+        for condition in status.conditions:
+            if condition in _COPIES:
+                session.problems.warn(_COPIES[condition], address, status.message or "its copy is not what was applied")
