@@ -66,7 +66,11 @@ def test_inserts_updates_and_deletes(graph: og.Graph) -> None:
           age: 30 → 31
           nickname: <null> → Al
   delete  Person Bob
+          - age: 40
+          - name: Bob
   insert  Person Eve
+          + age: 9
+          + name: Eve
   delete  Knows k1  Alice -> Bob"""
     )
 
@@ -201,3 +205,16 @@ def test_columns_are_equal_where_their_values_are(type_: pa.DataType, data: st.D
     pairs = data.draw(st.lists(st.tuples(VALUES[type_], VALUES[type_]), max_size=6))
     left, right = (pa.array([pair[side] for pair in pairs], type_) for side in (0, 1))
     assert same(left, right).tolist() == [repr(a) == repr(b) for a, b in pairs]
+
+
+def test_what_came_and_went_is_printed_with_its_values(tmp_path: Path) -> None:
+    properties = " ".join(f"p{n:02}: I32?" for n in range(20))
+    graph = og.init(tmp_path / "values.omni", schema=f"node Person {{ name: String @key  age: I32?  {properties} }}")
+    empty = graph.commits()[0].id
+    graph.put("Person", {"name": "Ada", "age": 36})
+    graph.put("Person", {"name": "Bob", **{f"p{n:02}": n for n in range(20)}})
+    there, back = repr(graph.diff(empty, "main")), repr(graph.diff("main", empty))
+    assert there.splitlines()[1:4] == ["  insert  Person Ada", "          + age: 36", "          + name: Ada"]
+    assert "          + p10: 10\n          … and 9 properties more" in there
+    assert back.splitlines()[1:4] == ["  delete  Person Ada", "          - age: 36", "          - name: Ada"]
+    assert "+ age: 36; + name: Ada" in graph.diff(empty, "main")._repr_html_()

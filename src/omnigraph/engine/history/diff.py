@@ -13,11 +13,15 @@ from typing import Any
 from omnigraph.engine.history.changes import Change, ChangeList, ChangeStats, shown
 from omnigraph.engine.history.evolution import SchemaChange
 from omnigraph.model.frozen import frozen
+from omnigraph.model.phrases import counted
 from omnigraph.model.printable import printable
 from omnigraph.model.text_tables import html_table
 
 SHOWN_CHANGES = 50
 """Changes a table shows; the rest is counted."""
+
+SHOWN_VALUES = 12
+"""Values that are shown of an entity; the rest is counted."""
 
 
 @frozen(slots=False)
@@ -100,21 +104,33 @@ def lines_of(changes: ChangeList, limit: int = SHOWN_CHANGES) -> str:
     lines: list[str] = []
     for change in changes[:limit]:
         lines.append(f"  {change.op:<6}  {change.type} {shown(change.id)}{_ends(change)}")
-        for name in change.properties:
-            if name in ("from", "to") or change.before is None or change.after is None:
-                continue
-            lines.append(f"          {name}: {shown(change.before.properties[name])} → {shown(change.after.properties[name])}")
+        values = _values(change)
+        lines.extend(f"          {line}" for line in values[:SHOWN_VALUES])
+        if len(values) > SHOWN_VALUES:
+            lines.append(f"          … and {counted(len(values) - SHOWN_VALUES, 'property')} more")
     if len(changes) > limit:
         lines.append(f"  … and {len(changes) - limit:,} more")
     return "\n".join(lines)
 
 
+def _values(change: Change) -> list[str]:
+    """What an update changed, and what an entity that came or went has; what it has no value of is left out."""
+    if change.before is not None and change.after is not None:
+        old, new = change.before.properties, change.after.properties
+        names = [name for name in change.properties if name not in ("from", "to")]
+        return [f"{name}: {shown(old[name])} → {shown(new[name])}" for name in names]
+    image, sign = (change.after, "+") if change.before is None else (change.before, "-")
+    given = {} if image is None else image.properties
+    return [f"{sign} {name}: {shown(value)}" for name, value in sorted(given.items()) if value is not None]
+
+
 def _html_cells(changes: ChangeList) -> Iterator[list[str]]:
     for change in changes[:SHOWN_CHANGES]:
         values = [_ends(change).strip()] if _ends(change) else []
-        for name in change.properties:
-            if change.before is not None and change.after is not None and name not in ("from", "to"):
-                values.append(f"{name}: {shown(change.before.properties[name])} → {shown(change.after.properties[name])}")
+        found = _values(change)
+        values += found[:SHOWN_VALUES]
+        if len(found) > SHOWN_VALUES:
+            values.append(f"and {counted(len(found) - SHOWN_VALUES, 'property')} more")
         yield [change.op, change.type, shown(change.id), "; ".join(values)]
 
 
