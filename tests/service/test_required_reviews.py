@@ -13,7 +13,7 @@ import pytest
 import omnigraph as og
 from omnigraph.policy.authoriser import PolicyAuthoriser
 from omnigraph.policy.bundle import read_bundle
-from omnigraph.policy.port import Action
+from omnigraph.policy.port import Action, ReviewRule
 from omnigraph.service import Caller, GraphRef, Origin, Service
 from omnigraph.service.audit import AuditRecord, Outcome
 from omnigraph.service.direct import DirectGraphs
@@ -26,6 +26,7 @@ from omnigraph.service.operations.create_branch import CreateBranch
 from omnigraph.service.operations.create_review import CreateReview
 from omnigraph.service.operations.delete_branch import DeleteBranch
 from omnigraph.service.operations.diff_review import DiffReview
+from omnigraph.service.operations.list_reviews import ListReviews
 from omnigraph.service.operations.load import Load
 from omnigraph.service.operations.merge import Merge
 from omnigraph.service.operations.merge_review import MergeReview
@@ -222,3 +223,33 @@ def test_actions_are_decided_one_by_one(serve: Serve) -> None:
             served.run("rae", operation)
         assert refused.value.action == action
     assert [e.kind for e in served.run("rae", ShowReview(ref, 1)).events] == ["created", "comment"]
+
+
+def test_a_review_says_how_many_approvals_it_has_and_needs(serve: Serve) -> None:
+    served = serve(2, True)
+    ref = served.ref
+    review = served.run("agent", CreateReview(ref, "agent/7", "Bob"))
+    assert repr(review).startswith("Review 1 (open, 0 of 2 approvals): Bob")
+    served.run("eve", ApproveReview(ref, 1))
+    review = served.run("ada", ApproveReview(ref, 1))
+    assert (review.state, review.approvals_given, review.approvals_needed) == ("approved", 1, 2), "eve is of no group that counts"
+    assert repr(served.run("ada", ShowReview(ref, 1))).startswith("Review 1 (approved, 1 of 2 approvals): Bob")
+    assert "approved, 1 of 2 approvals" in repr(served.run("ada", ListReviews(ref)))
+    assert "approved, 1 of 2 approvals" in repr(served.run("ada", DiffReview(ref, 1)))
+    told = review.to_dict()
+    assert (told["approvals_given"], told["approvals_needed"]) == (1, 2)
+    served.run("bob", ApproveReview(ref, 1))
+    assert served.run("ada", ShowReview(ref, 1)).approvals_given == 2
+    merged = served.run("ada", MergeReview(ref, 1))
+    assert repr(merged).startswith("Review 1 (merged): Bob")
+
+
+def test_where_the_authors_approval_does_not_count_one_of_nobody_knows_whom_does_not(serve: Serve) -> None:
+    served = serve(1, True)
+    graph = served.service.graphs.open(served.ref)
+    graph.reviews.create("agent/7", "release", title="Bob", actor="agent")
+    graph.reviews.approve(1)
+    rule = ReviewRule(frozenset({"release"}), 1, not_author=True)
+    with pytest.raises(og.ApprovalMissing) as refused:
+        graph.reviews.merge(1, rules=[rule], actor="agent")
+    assert refused.value.missing == 1

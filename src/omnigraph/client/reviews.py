@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from omnigraph.client.asking import no_actor, only_here
 from omnigraph.client.transport import Transport
 from omnigraph.client.typed import Typed
@@ -206,4 +208,6 @@ def review_of(said: w.ReviewOutput) -> Review:
             merge.actor_id, merge.created_at, merge.source_commit_id, merge.graph_commit_id, tuple(merge.approved_by)
         ),
         tuple(said.kept_commit_ids),
+        None if said.approvals_given is UNSET else said.approvals_given,
+        None if said.approvals_needed is UNSET else said.approvals_needed,
     )

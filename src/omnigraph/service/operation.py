@@ -102,6 +102,10 @@ class Operation(ABC, Generic[R]):
         """The same, bound by what must be approved before branches move. Of use to merges of reviews alone."""
         return self
 
+    def informed(self, result: R, rules: tuple[ReviewRule, ...]) -> R:
+        """What came of it, with what the rules about reviews say of it. Of use to those that give reviews."""
+        return result
+
     @abstractmethod
     def run(self, graphs: Graphs, caller: Caller) -> R:
         """Do it."""
@@ -139,6 +143,21 @@ class GraphCommit(GraphChange[R]):
 
     def changed(self, result: R) -> bool:
         return self.commit_of(result) is not None
+
+
+class ReviewOperation(GraphOperation[R]):
+    """One that gives reviews: they say how many approvals they have, and how many they need."""
+
+    def informed(self, result: R, rules: tuple[ReviewRule, ...]) -> R:
+        if not rules:
+            return result
+        from omnigraph.engine.reviews.verdicts import informed
+
+        return informed(result, rules)
+
+
+class ReviewChange(ReviewOperation[R], GraphChange[R]):
+    """One that changes a review."""
 
 
 def read_of(lookup: Lookup, branch: str | None, at: str | None, action: Action = Action.READ) -> tuple[Access, ...]:

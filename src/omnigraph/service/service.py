@@ -83,7 +83,7 @@ class Service:
 
     def _run(self, caller: Caller, operation: Operation[R]) -> R:
         try:
-            return operation.run(self.graphs, caller)
+            return operation.informed(operation.run(self.graphs, caller), self.review_rules(operation.graph))
         except GraphError as error:
             told = self._told(caller, operation, error)
             if told is error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from omnigraph.wire.outputs import BranchMergeOutput
 from omnigraph.wire.own_outputs import DiffOutput
@@ -129,6 +130,10 @@ class ReviewOutput(msgspec.Struct, frozen=True, kw_only=True):
     merge: ReviewMergeOutput | None
     kept_commit_ids: list[str]
     """Commits that cleanup leaves alone because of it."""
+    approvals_given: int | UnsetType = UNSET
+    """Approvals that count where the policy demands some before the target moves; not there where it demands none."""
+    approvals_needed: int | UnsetType = UNSET
+    """How many it demands."""
 
 
 class UnreadableReview(msgspec.Struct, frozen=True, kw_only=True):

@@ -128,6 +128,10 @@ class Review:
     merge: ReviewMerge | None = field(default=None, repr=False)
     keeps: tuple[str, ...] = field(default=(), repr=False)
     """Commits that cleanup leaves alone because of it: none once it is merged or closed."""
+    approvals_given: int | None = field(default=None, repr=False)
+    """Approvals that count where a rule demands some before the target moves; None where none does."""
+    approvals_needed: int | None = field(default=None, repr=False)
+    """How many it demands."""
 
     @property
     def is_over(self) -> bool:
@@ -138,6 +142,14 @@ class Review:
     def approvals(self) -> tuple[ReviewVerdict, ...]:
         """The approvals that count."""
         return tuple(v for v in self.verdicts if v.kind == "approved" and not v.stale)
+
+    @property
+    def standing(self) -> str:
+        """The state in words, with the approvals that are needed: `approved, 1 of 2 approvals`."""
+        said = self.state.replace("_", " ")
+        if self.approvals_needed is None:
+            return said
+        return f"{said}, {self.approvals_given or 0} of {counted(self.approvals_needed, 'approval')}"
 
     def to_dict(self) -> dict[str, Any]:
         """The review as JSON-ready data."""
@@ -190,11 +202,16 @@ class Review:
                 "approved_by": list(self.merge.approved_by),
             },
             "kept_commit_ids": list(self.keeps),
+            **(
+                {}
+                if self.approvals_needed is None
+                else {"approvals_given": self.approvals_given, "approvals_needed": self.approvals_needed}
+            ),
         }
 
     def __repr__(self) -> str:
         return one_line(
-            f"Review {self.id} ({self.state.replace('_', ' ')}): {self.title}, "
+            f"Review {self.id} ({self.standing}): {self.title}, "
             f"{self.source} into {self.target}{by_actor(self.author)}, {ago(self.created_at)}"
         )
 
@@ -207,7 +224,7 @@ class Review:
         branches = f"{self.source}{gone} into {self.target}"
         found = [
             f"review {self.id}: {self.title}",
-            f"{self.state.replace('_', ' ')}: {branches}{by_actor(self.author)}, {ago(self.created_at)}",
+            f"{self.standing}: {branches}{by_actor(self.author)}, {ago(self.created_at)}",
         ]
         if self.source_commit is not None:
             found.append(f"source commit {self.source_commit}")
@@ -259,9 +276,7 @@ class ReviewList(list[Review]):
         return [printable(f"review {number} cannot be read: {why}") for number, why in self.unreadable.items()]
 
     def _cells(self) -> list[list[str]]:
-        return [
-            [str(r.id), r.state.replace("_", " "), r.title, r.source, r.target, r.author or "", ago(r.created_at)] for r in self
-        ]
+        return [[str(r.id), r.standing, r.title, r.source, r.target, r.author or "", ago(r.created_at)] for r in self]
 
 
 class ReviewDiff:

@@ -19,12 +19,15 @@ is needed; but a review that somebody has approved is merged as approved: if eve
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final, Literal, TypeVar, cast
 
 from omnigraph.engine.reviews.review import (
     Review,
     ReviewComment,
+    ReviewDiff,
     ReviewEvent,
+    ReviewList,
     ReviewMerge,
     ReviewState,
     ReviewVerdict,
@@ -181,9 +184,8 @@ def approvers(review: stored.StoredReview, commit: str, rules: Sequence[ReviewRu
 def _lacking(
     review: stored.StoredReview, commit: str, approved: Sequence[str | None], rules: Sequence[ReviewRule]
 ) -> ApprovalMissing | None:
-    author = review.events[0].actor
     for rule in rules:
-        counting = [a for a in approved if not (rule.not_author and a == author) and _is_among(rule, a)]
+        counting = _counting(rule, review.events[0].actor, approved)
         if len(counting) < rule.approvals:
             missing = rule.approvals - len(counting)
             group = "" if rule.from_group is None else f" from group `{rule.from_group}`"
@@ -197,6 +199,37 @@ def _lacking(
                 hint=f"Nothing was merged. {counted(missing, 'approval')} more {'is' if missing == 1 else 'are'} needed.",
             )
     return None
+
+
+def _counting(rule: ReviewRule, author: str | None, approved: Sequence[str | None]) -> list[str | None]:
+    """Those of some approvals that count for a rule. Where the author's does not, nor does one of nobody knows whom."""
+    return [a for a in approved if not (rule.not_author and a in (author, None)) and _is_among(rule, a)]
+
+
+R = TypeVar("R")
+
+
+def informed(found: R, rules: Sequence[ReviewRule]) -> R:
+    """A review, several, or the changes of one, with how many approvals they have and need."""
+    if isinstance(found, Review):
+        return cast(R, _with_approvals(found, rules))
+    if isinstance(found, ReviewList):
+        return cast(R, ReviewList((_with_approvals(review, rules) for review in found), found.unreadable))
+    if isinstance(found, ReviewDiff):
+        return cast(R, ReviewDiff(_with_approvals(found.review, rules), found.diff, found.preview, found.problem))
+    return found
+
+
+def _with_approvals(review: Review, rules: Sequence[ReviewRule]) -> Review:
+    """A review that is not over, with the approvals of the rule that lacks most."""
+    if review.is_over:
+        return review
+    given = [v.actor for v in review.approvals]
+    standing = [(len(_counting(r, review.author, given)), r.approvals) for r in rules if r.applies_to(review.target)]
+    if not standing:
+        return review
+    has, needs = max(standing, key=lambda one: one[1] - one[0])
+    return replace(review, approvals_given=has, approvals_needed=needs)
 
 
 def _is_among(rule: ReviewRule, actor: str | None) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
-from omnigraph.service.operation import GraphChange, Lookup
+from omnigraph.service.operation import Lookup, ReviewChange
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class CreateReview(GraphChange["Review"]):
+class CreateReview(ReviewChange["Review"]):
     """Somebody asks for a branch to be merged into another."""
 
     name: ClassVar = "review create"

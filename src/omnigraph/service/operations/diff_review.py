@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access
-from omnigraph.service.operation import GraphOperation, Lookup
+from omnigraph.service.operation import Lookup, ReviewOperation
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class DiffReview(GraphOperation["ReviewDiff"]):
+class DiffReview(ReviewOperation["ReviewDiff"]):
     """What the source of a review adds, and what merging it now would do."""
 
     name: ClassVar = "review diff"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
-from omnigraph.service.operation import GraphOperation, Lookup
+from omnigraph.service.operation import Lookup, ReviewOperation
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class ListReviews(GraphOperation["ReviewList"]):
+class ListReviews(ReviewOperation["ReviewList"]):
     """Reviews, newest first."""
 
     name: ClassVar = "review list"

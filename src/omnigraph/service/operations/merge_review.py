@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action, ReviewRule
-from omnigraph.service.operation import GraphChange, Lookup
+from omnigraph.service.operation import Lookup, ReviewChange
 from omnigraph.service.stored.catalogue import NO_QUERIES, StoredQueries
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class MergeReview(GraphChange["Review"]):
+class MergeReview(ReviewChange["Review"]):
     """The source of a review is merged into its target, if enough of those who have a say have approved it."""
 
     name: ClassVar = "review merge"

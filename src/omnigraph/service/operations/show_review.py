@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omnigraph.model.frozen import frozen
 from omnigraph.policy.port import Access, Action
-from omnigraph.service.operation import GraphOperation, Lookup
+from omnigraph.service.operation import Lookup, ReviewOperation
 
 if TYPE_CHECKING:
     from omnigraph.engine.any_graph import AnyGraph
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class ShowReview(GraphOperation["Review"]):
+class ShowReview(ReviewOperation["Review"]):
     """A review as it is now."""
 
     name: ClassVar = "review show"

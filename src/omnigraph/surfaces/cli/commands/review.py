@@ -286,7 +286,7 @@ def reopen(review: int, text: str | None, uri: str | None, as_json: bool) -> Non
 
 
 def _state(review: Review) -> str:
-    return painted(review.state.replace("_", " "), COLOURS[review.state])
+    return painted(review.standing, COLOURS[review.state])
 
 
 def _and(actors: tuple[str | None, ...]) -> str:
