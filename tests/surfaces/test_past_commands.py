@@ -309,3 +309,12 @@ def test_diff(og: Call, people: Path) -> None:
     assert og("diff", "main", "nowhere", "--uri", people).code == 1
     assert og("diff", "main", "--uri", people).code == 2
     assert og("diff", "main", "work", "--uri", people, "--stat", "--json").code == 2
+
+
+def test_an_approval_without_a_name_is_shown_as_one(og: Call, people: Path) -> None:
+    set_age(og, people, "Alice", 41, "work")
+    assert og("review", "create", "work", "--title", "Work", "--uri", people, "--as", "agent").code == 0
+    assert og("review", "approve", "1", "--uri", people).out.endswith(", by nobody named: --as says who\n")
+    assert og("review", "approve", "1", "--uri", people).code == 0
+    assert len(og("review", "show", "1", "--uri", people, "--json").json["verdicts"]) == 1, "nobody named is nobody twice"
+    assert "nobody" not in og("review", "approve", "1", "--uri", people, "--as", "ada").out

@@ -59,7 +59,8 @@ def approved(found: Approved) -> list[str]:
     if found.approval_id is None:
         return [f"cluster approve: nothing approved{'' if found.resource is None else f' for {found.resource}'}"]
     by = found.approved_by or "nobody named"
-    return [f"cluster approve: {found.operation} {found.resource} approved by {by} (approval {found.approval_id})"]
+    how = "" if found.approved_by else "; --as says who"
+    return [f"cluster approve: {found.operation} {found.resource} approved by {by} (approval {found.approval_id}){how}"]
 
 
 def observed(found: Observed) -> list[str]:

@@ -185,7 +185,8 @@ def approve(review: int, commit: str | None, text: str | None, uri: str | None, 
     """Approve what the source of a review has now. What it gets later needs another approval."""
     done = _changed("approve", uri, review, lambda ref: ApproveReview(ref, review, commit, text), as_json)
     if not as_json:
-        say(f"approved review {done.id} at {done.source_commit}")
+        named = any(event.kind == "approved" and event.actor for event in done.events[-1:])
+        say(f"approved review {done.id} at {done.source_commit}{'' if named else ', by nobody named: --as says who'}")
 
 
 @command.command("request-changes", capability=Capability.DATA, usable=WRITES, also=QUIET)
