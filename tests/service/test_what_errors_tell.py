@@ -171,6 +171,21 @@ def test_conflicts_on_the_command_line(
         assert "0 conflicts" not in shown
 
 
+def test_the_only_graph_that_one_may_work_with_needs_no_name_and_no_right_to_list(
+    guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path))
+    monkeypatch.setenv("OMNIGRAPH_BEARER_TOKEN", TOKENS["rae"])
+    assert run(["branch", "list", "--server", guarded.url]) == 0
+    monkeypatch.setenv("OMNIGRAPH_BEARER_TOKEN", TOKENS["mia"])
+    assert run(["branch", "list", "--server", guarded.url]) == 1
+    assert b"It serves none that you may work with" in capsysbinary.readouterr().err
+    monkeypatch.delenv("OMNIGRAPH_BEARER_TOKEN")
+    monkeypatch.setenv("OMNIGRAPH_TOKEN", TOKENS["rae"])
+    assert run(["mcp", "--server", guarded.url, "--install", "claude", "--print"]) == 0
+    assert b"people" in capsysbinary.readouterr().out
+
+
 MISSING: dict[str, tuple[str, str, Any]] = {
     "mutate": ("POST", "/mutate", {"query": ADD, "params": {"n": "x", "a": 1}, "branch": "nope"}),
     "merge": ("POST", "/branches/merge", {"source": "nope", "target": "main"}),

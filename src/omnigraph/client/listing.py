@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from omnigraph.client.errors import error_of
-from omnigraph.errors import StorageError, UsageError
+from omnigraph.errors import Forbidden, NotFound, StorageError, UsageError
 from omnigraph.wire.contract import HEADER, NEWEST
-from omnigraph.wire.outputs import GraphEntry, GraphListResponse
+from omnigraph.wire.outputs import GraphDiscoveryResponse, GraphEntry, GraphListResponse
 from omnigraph.wire.own_outputs import AuditOutput
 
 
 def list_graphs(url: str, token: str | None, timeout: float = 10.0) -> list[GraphEntry]:
     """The graphs of a server, by id."""
     return msgspec.json.decode(_got(url, "/graphs", token, {}, timeout), type=GraphListResponse).graphs
+
+
+def discover_graphs(url: str, token: str | None, timeout: float = 10.0) -> list[str]:
+    """The ids of the graphs that the caller may work with. It needs no right of its own; a server that cannot say so, or knows of
+    none, is asked for its list."""
+    found: list[str] = []
+    with suppress(NotFound):
+        content = _got(url, "/graphs/discovery", token, {}, timeout)
+        found = [entry.graph_id for entry in msgspec.json.decode(content, type=GraphDiscoveryResponse).graphs]
+    if not found:
+        with suppress(Forbidden):
+            found = [entry.graph_id for entry in list_graphs(url, token, timeout)]
+    return found
 
 
 def read_audit(url: str, token: str | None, asked: Mapping[str, Any], timeout: float = 60.0) -> list[dict[str, Any]]:

@@ -230,8 +230,13 @@ class Group(click.Group):
 # ── which graph ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def address(uri: str | None = None) -> str:
-    """The path or address of the graph a command is to work on: of a folder, a bucket, or a server."""
+TokenFor = Callable[[str], str | None]
+"""The token for the address of a server."""
+
+
+def address(uri: str | None = None, token: TokenFor | None = None) -> str:
+    """The path or address of the graph a command is to work on: of a folder, a bucket, or a server, which is asked with `token`
+    if that is not the one that is known for it."""
     flags = here()
     named = {"": uri, "--store ": flags.store, "--server ": flags.server, "--cluster ": flags.cluster}
     given = [f"{flag}{value}" for flag, value in named.items() if value is not None]
@@ -245,19 +250,19 @@ def address(uri: str | None = None) -> str:
             )
         return checked(explicit)
     if flags.server is not None:
-        return _served(flags.server, flags.graph)
+        return _served(flags.server, flags.graph, token)
     if flags.cluster is not None:
         return _in_cluster(flags.cluster, flags.graph)
     profile = flags.profile or os.environ.get("OMNIGRAPH_PROFILE")
     if profile:
         bound = flags.settings.profile(profile)
         if bound.kind == "server":
-            return _served(bound.target, flags.graph or bound.graph)
+            return _served(bound.target, flags.graph or bound.graph, token)
         if bound.kind == "cluster":
             return _in_cluster(bound.target, flags.graph or bound.graph)
         return _store(bound.target)
     if flags.settings.server is not None:
-        return _served(flags.settings.server, flags.graph or flags.settings.default_graph)
+        return _served(flags.settings.server, flags.graph or flags.settings.default_graph, token)
     if flags.settings.store is not None:
         return _store(flags.settings.store)
     legacy = " An omnigraph.yaml here is of an older layout and is not read." if os.path.exists("omnigraph.yaml") else ""
@@ -281,14 +286,14 @@ def _store(target: str) -> str:
     return checked(target)
 
 
-def _served(server: str, graph: str | None) -> str:
+def _served(server: str, graph: str | None, token: TokenFor | None = None) -> str:
     command = click.get_current_context().command
     if isinstance(command, Command) and command.capability is Capability.DIRECT:
         hint = "Give --store, or --cluster and --graph." if "cluster" in command.usable else "Give --store."
         raise ScopeError(f"`{command.name}` works on a graph itself, not through a server", hint=hint)
     from omnigraph.surfaces.cli.servers import served
 
-    return served(server, graph, here().settings)
+    return served(server, graph, here().settings, token)
 
 
 def _in_cluster(cluster: str, graph: str | None) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
@@ -51,15 +52,16 @@ def base_of(server: str, known: Settings) -> str:
     return str(url).rstrip("/")
 
 
-def served(server: str, graph: str | None, known: Settings) -> str:
-    """The address of a graph on a server; without a graph, the only one that it has."""
+def served(server: str, graph: str | None, known: Settings, token: Callable[[str], str | None] | None = None) -> str:
+    """The address of a graph on a server; without a graph, the only one that the caller may work with. `token`: for the address
+    of a server, instead of the one that is known for it."""
     base = base_of(server, known)
     if graph is None:
-        from omnigraph.client.listing import list_graphs
+        from omnigraph.client.listing import discover_graphs
 
-        found = [entry.graph_id for entry in list_graphs(base, token_for(base, known))]
+        found = discover_graphs(base, token_for(base, known) if token is None else token(base))
         if len(found) != 1:
-            names = f"There are {', '.join(found)}." if found else "It serves none."
+            names = f"There are {', '.join(found)}." if found else "It serves none that you may work with."
             raise ScopeError(f"which graph of {base}?", hint=f"Give --graph. {names}")
         graph = found[0]
     return f"{base}/graphs/{quote(graph, safe='')}"

@@ -100,7 +100,7 @@ def _target(uri: str | None) -> tuple[str, str | None]:
     named = uri is not None or any(flags.given(flag) for flag in ("store", "server", "profile"))
     base = os.environ.get("OMNIGRAPH_BASE_URL", "").strip()
     if named or not base:
-        where = address(uri)
+        where = address(uri, lambda server: _token(server, base))
         return where, _token(where, base) if is_served(where) else None
     from omnigraph.surfaces.cli.servers import served
 
@@ -116,7 +116,7 @@ def _token(where: str, base: str) -> str | None:
     from omnigraph.surfaces.cli.servers import token_for
 
     base = base.rstrip("/")
-    meant = not base or where.startswith(f"{base}/")
+    meant = not base or f"{where}/".startswith(f"{base}/")
     return token_for(where, here().settings, *(["OMNIGRAPH_TOKEN"] if meant else []))
 
 
