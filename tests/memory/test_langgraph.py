@@ -254,3 +254,35 @@ def test_long_sequences_go_as_in_memory(tmp_path: Path, seed: int) -> None:
 def test_what_cannot_be_meant_is_refused(store: OmniGraphStore, call: Any) -> None:
     with pytest.raises(og.UsageError):
         call(store)
+
+
+def test_what_two_agents_put_alike_is_one_item(tmp_path: Path) -> None:
+    with og.init(tmp_path / "items.omni", schema=schema("items", dimension=DIMENSION), durability="os") as graph:
+        ada, bob = (OmniGraphStore(graph, agent=name, embedder=EMBEDDER) for name in ("ada", "bob"))
+        with pytest.raises(og.NotFound, match="nothing was written on agent/bob yet"):
+            bob.catch_up()
+        ada.put(USERS, "prefs", {"theme": "dark"})
+        bob.put(USERS, "prefs", {"theme": "dark"})
+        bob.put(USERS, "other", {"n": 1})
+        first, last = ada.get(USERS, "prefs"), bob.get(USERS, "prefs")
+        graph.merge("agent/ada")
+        with pytest.raises(og.MergeConflict):
+            graph.merge("agent/bob")
+        bob.catch_up()
+        assert bob.catch_up().outcome == "already_up_to_date"
+        graph.merge("agent/bob")
+        found = OmniGraphStore(graph, branch="main", embedder=EMBEDDER).get(USERS, "prefs")
+        assert found is not None
+        assert first is not None
+        assert last is not None
+        assert (found.created_at, found.updated_at) == (first.created_at, last.updated_at)
+
+
+def test_what_they_put_differently_is_for_somebody_to_decide(tmp_path: Path) -> None:
+    with og.init(tmp_path / "items.omni", schema=schema("items", dimension=DIMENSION), durability="os") as graph:
+        ada, bob = (OmniGraphStore(graph, agent=name, embedder=EMBEDDER) for name in ("ada", "bob"))
+        ada.put(USERS, "prefs", {"theme": "dark"})
+        bob.put(USERS, "prefs", {"theme": "light"})
+        graph.merge("agent/ada")
+        with pytest.raises(og.MergeConflict):
+            bob.catch_up()

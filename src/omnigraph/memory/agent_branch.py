@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,12 +23,13 @@ from omnigraph.embedding.query_texts import QueryTexts
 from omnigraph.embedding.space import Space
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.parts import VectorProperty, accepted_schema, parts_of, vector_property, whoever_acts
-from omnigraph.errors import AlreadyExists, UsageError
+from omnigraph.errors import AlreadyExists, NotFound, UsageError
 from omnigraph.memory.checks import name_of
 
 if TYPE_CHECKING:
     from omnigraph.catalog.catalog import Catalog
     from omnigraph.engine.any_graph import AnyGraph
+    from omnigraph.engine.history.merge import Merge
     from omnigraph.engine.load.run.result import LoadResult
 
 Record = dict[str, Any]
@@ -138,6 +139,22 @@ class AgentBranch:
         """What a query finds on what is read."""
         found: list[dict[str, Any]] = self.graph.query(query, params, branch=self.read()).rows
         return found
+
+    def catch_up(self, base: str, types: frozenset[str], meeting: Mapping[str, Callable[[Any, Any], Any]]) -> Merge:
+        """Merge another branch into this one. Entities of some types that both have and that differ only in properties of which
+        `meeting` says what both of them make are one; other conflicts are raised, and decided by a merge."""
+        if not self.exists():
+            raise NotFound(f"nothing was written on {self.name} yet", hint="Write something first.")
+        found = self.graph.merge(base, self.name, dry_run=True)
+        if not found.conflicts:
+            return self.graph.merge(base, self.name, actor=self.actor)
+        same = {
+            one.key: {name: meeting[name](one.ours[name], one.theirs[name]) for name in one.properties}
+            for one in found.conflicts
+            if one.ours is not None and one.theirs is not None and one.type in types and one.properties
+            if all(name in meeting for name in one.properties)
+        }
+        return self.graph.merge(base, self.name, resolve=same, actor=self.actor)
 
     def exists(self) -> bool:
         """Whether the branch is there."""

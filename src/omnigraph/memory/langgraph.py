@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import UsageError
 from omnigraph.memory.agent_branch import MAIN, AgentBranch, Record
-from omnigraph.memory.checks import moment_of, plain_text
+from omnigraph.memory.checks import moment_of, name_of, plain_text
 
 try:
     from langgraph.store.base import (
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.catalog import Catalog
     from omnigraph.embedding.port import Embedder
     from omnigraph.engine.any_graph import AnyGraph, AnySession
+    from omnigraph.engine.history.merge import Merge
 
 _NEEDED: Final = {"path", "namespace", "key", "value", "text", "embedding", "created", "updated"}
 _COLUMNS: Final = "$i.path as path, $i.value as value, $i.created as created, $i.updated as updated"
@@ -69,6 +70,8 @@ _BY_VECTORS: Final = f"""query items($within: String, $like: LIKE, $most: I64) {
     limit $most
 }}"""
 _NAMESPACES: Final = "query namespaces() { match { $i: Item } return { $i.namespace as namespace, count($i) as items } }"
+_MEETING: Final = {"created": min, "updated": max}
+"""What becomes of the times of an item that two sides have put: when the first did, and when the last did."""
 _GROWTH: Final = 4
 """By how much more is looked at when a filter leaves too few."""
 
@@ -122,6 +125,14 @@ class OmniGraphStore(BaseStore):
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
         """The same, in a thread of its own."""
         return await asyncio.to_thread(self.batch, list(ops))
+
+    def catch_up(self, base: str = MAIN) -> Merge:
+        """Bring what others have merged to the branch of the agent.
+
+        What two agents put alike is one item: created when the first put it, updated when the last did. Other conflicts are
+        raised, and decided by a merge.
+        """
+        return self._on.catch_up(name_of(base, "base"), frozenset({"Item"}), _MEETING)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -17,7 +17,7 @@ asks for. Without any, memories have none until `g.embed` makes them, and recall
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Event
@@ -43,7 +43,6 @@ from omnigraph.model.phrases import one_line
 if TYPE_CHECKING:
     from omnigraph.embedding.port import Embedder
     from omnigraph.engine.any_graph import AnyGraph, AnySession
-    from omnigraph.engine.history.conflicts import Conflict
     from omnigraph.engine.history.merge import Merge
     from omnigraph.engine.reviews.review import Review
 
@@ -51,7 +50,7 @@ Moment = datetime | str
 
 _DEFAULTS: Final[Mapping[str, object]] = {"kind": "fact", "confidence": 1.0, "importance": 0.5}
 
-_WITH_TIMES: Final = ("Memory", "RelatesTo")
+_WITH_TIMES: Final = frozenset({"Memory", "RelatesTo"})
 _MEETING: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"created": min, "confirmed": max}
 """What becomes of the times of one memory that two agents have."""
 
@@ -196,10 +195,7 @@ class Memory:
         """
         if not self._on.exists():
             raise NotFound(f"nothing was remembered on {self.branch} yet", hint="Remember something first.")
-        found = self._graph.merge(base, self.branch, dry_run=True)
-        if not found.conflicts:
-            return self._graph.merge(base, self.branch, actor=self._on.actor)
-        return self._graph.merge(base, self.branch, resolve=_same(found.conflicts), actor=self._on.actor)
+        return self._on.catch_up(base, _WITH_TIMES, _MEETING)
 
     def propose(self, title: str, description: str = "", *, into: str = MAIN) -> Review:
         """Ask for the branch to be merged, after it has caught up: the review of it that is open, or a new one.
@@ -286,16 +282,6 @@ def _edge_id(from_: str, to: str, how: str) -> str:
     import json
 
     return json.dumps([from_, to, how], ensure_ascii=False, separators=(",", ":"))
-
-
-def _same(conflicts: Sequence[Conflict]) -> dict[str, Any]:
-    """How to decide about memories and relations that two sides have, and that differ in their times alone."""
-    return {
-        one.key: {name: _MEETING[name](one.ours[name], one.theirs[name]) for name in one.properties}
-        for one in conflicts
-        if one.ours is not None and one.theirs is not None and one.type in _WITH_TIMES and one.properties
-        if all(name in _MEETING for name in one.properties)
-    }
 
 
 def _some(counts: Mapping[str, int]) -> dict[str, int]:
