@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.cluster.clusters import FULL, MORE, NONE, PERSON, SIMPLE, TWO, Cluster
 
 OBSERVED = ["state_path", "lock_path", "state_found", "state_revision", "resource_count", "locked", "lock_acquired"]
@@ -280,3 +281,21 @@ def test_a_lock_in_the_output(cluster: Cluster) -> None:
     assert (unlocked["ok"], unlocked["lock_removed"], unlocked["state_observations"]["locked"]) == (True, True, False)
     assert cluster.config(SIMPLE).plan().ok
     assert PERSON in (cluster.folder / "people.pg").read_text()
+
+
+@pytest.mark.parametrize("why", ["config", "query", "lock"])
+def test_a_command_that_fails_before_it_begins_says_what_is_in_force(cluster: Cluster, why: str) -> None:
+    cluster.config(SIMPLE).applied()
+    revision = cluster.state["state_revision"]
+    match why:
+        case "config":
+            cluster.config(f"{SIMPLE}colour: blue\n")
+        case "query":
+            cluster.write("people.pg", "node {")
+        case "lock":
+            cluster.lock()
+    for found in (cluster.apply(), cluster.plan(), cluster.refresh()):
+        assert not found.ok
+        seen = found.observations
+        assert (seen.state_found, seen.state_revision, seen.resource_count > 0) == (True, revision, True)
+    assert cluster.state["state_revision"] == revision

@@ -72,6 +72,8 @@ class Session:
     state: State = field(default_factory=lambda: State(Ledger.empty(), None))
     acquired: str | None = None
     held: Lock | None = None
+    was_read: bool = False
+    """Whether the ledger was looked at."""
 
     @contextmanager
     def begun(self, *, may_create: bool = False) -> Iterator[None]:
@@ -86,6 +88,7 @@ class Session:
         self.stop_on_errors()
         with _locked(self) if self.wanted.config.lock or self.control.sent is not None else nullcontext():
             state = self.store.read_state(self.problems)
+            self.was_read = True
             if state is not None:
                 self.state = state
             if self.control.sent is not None:
@@ -144,9 +147,13 @@ class Session:
         return Stopped()
 
     def observations(self) -> StateObservations:
-        """What was seen of the ledger and the lock."""
+        """What was seen of the ledger and the lock. A command that ended before it read the ledger has changed nothing: what is in
+        force is what it says."""
         if self.root is None:
             return StateObservations()
+        if not self.was_read:
+            self.was_read = True
+            self.state = self.root.read_state(Diagnostics()) or self.state
         return StateObservations.of(self.root, self.state, self.held, self.acquired, self.control.clock.now())
 
     def publish(self, ledger: Ledger) -> bool:
