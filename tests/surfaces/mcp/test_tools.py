@@ -205,6 +205,7 @@ def test_a_wrong_query_comes_back_with_what_mends_it(agent: Agent) -> None:
     assert "node Person { name: String @key" in said["schema"]
     assert said["hint"] == "Compare the query with the schema: `schema_get` shows it."
     assert said["body"]["diagnostics"][0]["code"] == "T1"
+    assert not {"error", "code", "hint"} & said["body"].keys(), "nothing is said twice"
 
 
 def test_a_mutation_rests_on_what_was_read(agent: Agent) -> None:

@@ -1,7 +1,7 @@
 """Errors as tools answer them: what was wrong and where, what to do, and the part of the schema that helps.
 
     {"error": "…with a caret below the place…", "status": 400, "code": "bad_request", "requestId": "…",
-     "hint": "…", "schema": "…", "body": what HTTP answers}
+     "hint": "…", "schema": "…", "body": what else HTTP answers}
 
 What failed inside is told without a word about where; what happened is in the log, next to the request id.
 """
@@ -44,6 +44,9 @@ def error_answer(error: GraphError, request_id: str, call: Call | None = None) -
         said["schema"] = part
     carried = msgspec.to_builtins(body)
     carried.pop("hint", None)  # worded for HTTP
+    for name in ("error", "code"):  # said above: whoever reads this pays for every word
+        if name in carried and carried[name] == said[name]:
+            del carried[name]
     details = carried.pop("details", {})
     details.pop("advice", None)  # the same, for programs that word it themselves
     if details:
