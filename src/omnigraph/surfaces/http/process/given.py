@@ -18,7 +18,7 @@ from omnigraph.surfaces.http.process.policies import PolicyFiles
 from omnigraph.surfaces.http.process.settings import Access, ServerSettings
 from omnigraph.surfaces.http.process.stored import files_of, fitting, with_queries
 from omnigraph.surfaces.http.revisions import Revision
-from omnigraph.surfaces.http.tokens import FILE, Tokens
+from omnigraph.surfaces.http.tokens import FILE, INLINE, Tokens
 
 
 class GivenGraphs:
@@ -54,6 +54,12 @@ def tokens_for(settings: ServerSettings, environment: Mapping[str, str]) -> Toke
     tokens = Tokens.from_environment(environment)
     if settings.access is Access.OPEN:
         return Tokens()
+    if not tokens and (settings.policies or settings.server_policy):
+        raise UsageError(
+            "no tokens are configured, and a policy says what actors may do",
+            hint=f"Give each actor of the policy a token: {INLINE}='{{\"ada\": \"a secret of hers\"}}', or {FILE} with the path of "
+            "a file that says the same.",
+        )
     if not tokens:
         raise UsageError(
             "no tokens are configured", hint="Set OMNIGRAPH_SERVER_BEARER_TOKEN (or …_TOKENS_FILE), or serve --unauthenticated."
