@@ -109,7 +109,10 @@ def test_a_policy_without_tokens_does_not_start(tmp_path: Path, command: str) ->
     (tmp_path / "policy.yaml").write_text(BUNDLE.format(writers="team"))
     more = ("--policy", str(tmp_path / "policy.yaml"))
     with (
-        pytest.raises(AssertionError, match=r"no tokens are configured(.|\n)*Give each actor of the policy a token: OMNIGRAPH_SERVER_BEARER_TOKENS_JSON"),
+        pytest.raises(
+            AssertionError,
+            match=r"no tokens are configured(.|\n)*Give each actor of the policy a token: OMNIGRAPH_SERVER_BEARER_TOKENS_JSON",
+        ),
         serving(people(tmp_path), command=command, more=more, tokens={}),
     ):
         pass

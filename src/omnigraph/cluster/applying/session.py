@@ -147,8 +147,8 @@ class Session:
         return Stopped()
 
     def observations(self) -> StateObservations:
-        """What was seen of the ledger and the lock. A command that ended before it read the ledger has changed nothing: what is in
-        force is what it says."""
+        """What was seen of the ledger and the lock. A command that ended before it read the ledger has changed nothing: what is
+        in force is what it says."""
         if self.root is None:
             return StateObservations()
         if not self.was_read:

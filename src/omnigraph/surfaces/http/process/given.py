@@ -57,8 +57,8 @@ def tokens_for(settings: ServerSettings, environment: Mapping[str, str]) -> Toke
     if not tokens and (settings.policies or settings.server_policy):
         raise UsageError(
             "no tokens are configured, and a policy says what actors may do",
-            hint=f"Give each actor of the policy a token: {INLINE}='{{\"ada\": \"a secret of hers\"}}', or {FILE} with the path of "
-            "a file that says the same.",
+            hint=f'Give each actor of the policy a token: {INLINE}=\'{{"ada": "a secret of hers"}}\', or {FILE} with the path '
+            "of a file that says the same.",
         )
     if not tokens:
         raise UsageError(
