@@ -158,6 +158,7 @@ PYTHON: Final = PythonWords(
         "help": "help()",
         "init": "omnigraph.init()",
         "list_commits": "g.commits()",
+        "list_reviews": "g.reviews.list()",
         "load": "g.load()",
         "mutate": "g.mutate()",
         "plan_schema": "g.plan_schema()",

@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "embed": "omnigraph embed",
     "init": "omnigraph init",
     "list_commits": "omnigraph commit list",
+    "list_reviews": "omnigraph review list",
     "load": "omnigraph load",
     "mutate": "omnigraph mutate",
     "plan_schema": "omnigraph schema plan",

@@ -29,6 +29,7 @@ ROUTES: Final = {
     "create_review": "POST …/reviews",
     "help": "GET /openapi.json",
     "list_commits": "GET …/commits",
+    "list_reviews": "GET …/reviews",
     "load": "POST …/load",
     "mutate": "POST …/mutate",
     "query": "POST …/query",

@@ -8,6 +8,8 @@ from omnigraph.catalog.check.scope import Scope
 from omnigraph.language.gq import tree as t
 from omnigraph.model.types import PropertyType, Scalar
 
+_AFTER_GROUPS = "groups are filtered after `return`: `having { n > 1 }`, where `n` is the name of a column there"
+
 _COMPARATORS = {
     t.Operator.EQ: lg.Comparator.EQ,
     t.Operator.NE: lg.Comparator.NE,
@@ -93,7 +95,7 @@ def _operand(scope: Scope, value: lg.Expression, tree: t.Expression) -> Property
         scope.refuse("T7", message, tree.span, f"write ${value.variable}.id")
         return None
     if lg.aggregates_in(value) and not scope.of_groups:
-        scope.refuse("T7", "an aggregate cannot stand in a filter", tree.span)
+        scope.refuse("T7", "an aggregate cannot stand in a filter", tree.span, _AFTER_GROUPS)
         return None
     if isinstance(value, lg.Column):
         help = "write `is null` or `is not null`" if value.name == "null" else "an alias of the return block is not known here"

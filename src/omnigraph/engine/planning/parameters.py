@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Sized
 
 from omnigraph.catalog import logical as lg
 from omnigraph.errors import ParameterError
-from omnigraph.hints import Hint, Option
+from omnigraph.hints import ANY, Hint, Option
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.blobs import BASE64
 from omnigraph.model.conversions import Door, Misfit
@@ -91,9 +91,8 @@ def require(values: Mapping[str, Value], parameter: lg.Parameter) -> Value:
     if not parameter.declared:
         hint = did_you_mean(parameter.name, values) or "Declare it between the parentheses of the query."
         raise ParameterError(f"parameter `{parameter.name}` is not declared by the query", hint=hint)
-    raise ParameterError(
-        f"parameter `{parameter.name}` not provided", hint=f"Give it among the parameters; it is {parameter.type}."
-    )
+    hint = Hint(f"It is {parameter.type}. Give it among the parameters", Hint(": ", Option("params", {parameter.name: ANY})), ".")
+    raise ParameterError(f"parameter `{parameter.name}` not provided", hint=hint)
 
 
 def _like(type_: PropertyType) -> str:
@@ -103,6 +102,13 @@ def _like(type_: PropertyType) -> str:
     one = _EXAMPLES.get(type_.scalar, "a number without a fraction, as 5")
     return f"a list, each element {one}" if type_.is_list else one
 
+
+_RANGES = {
+    Scalar.I32: f"a number from {-(2**31)} to {2**31 - 1}",
+    Scalar.I64: f"a number from {-(2**63)} to {2**63 - 1}",
+    Scalar.U32: f"a number from 0 to {2**32 - 1}",
+    Scalar.U64: f"a number from 0 to {2**64 - 1}",
+}
 
 _EXAMPLES = {
     Scalar.STRING: 'a text, as "Ada"',
@@ -115,12 +121,14 @@ _EXAMPLES = {
 }
 
 
-def convert(name: str, type_: PropertyType, value: object, what: str = "parameter") -> Value:
+def convert(name: str, type_: PropertyType, value: object, what: str = "parameter", door: Door = Door.PARAMETERS) -> Value:
     """One value, checked."""
     try:
-        found = converted(type_, value, Door.PARAMETERS)
+        found = converted(type_, value, door)
     except Misfit as misfit:
-        raise ParameterError(f"{what} `{name}` {misfit}"[:300], hint=f"Give {_like(type_)}.") from None
+        outside = "out of the range" in str(misfit) and type_.scalar in _RANGES
+        like = _RANGES[type_.scalar] if outside else _like(type_)
+        raise ParameterError(f"{what} `{name}` {misfit}"[:300], hint=f"Give {like}.") from None
     if found is None:
         if not type_.nullable:
             raise ParameterError(f"{what} `{name}` is {type_} and cannot be null", hint="Declare it with `?` to allow null.")

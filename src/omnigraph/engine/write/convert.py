@@ -12,6 +12,7 @@ from omnigraph.model.conversions import Door, Misfit, convert
 from omnigraph.model.times import shortened
 from omnigraph.model.types import PropertyType, Scalar
 
+_QUOTIENT = "Nothing was written. What `/` gives is an F64, also of integers: keep it in an F64, or give an integer."
 _BLOB = PropertyType(Scalar.BLOB)
 
 
@@ -20,7 +21,9 @@ def stored(name: str, type_: PropertyType, value: Value) -> object:
     try:
         return convert(type_, value, Door.PARAMETERS)
     except Misfit as misfit:
-        raise ParameterError(f"property `{name}`: cannot convert {shortened(value)}: it {misfit}") from None
+        message = f"property `{name}`: cannot convert {shortened(value)}: it {misfit}"
+        quotient = isinstance(value, float) and not type_.scalar.is_float and not type_.is_list
+        raise ParameterError(message, hint=_QUOTIENT if quotient else f"Give a value that {type_} holds.") from None
 
 
 def blob(name: str, value: Value) -> bytes:

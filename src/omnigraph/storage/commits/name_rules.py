@@ -109,8 +109,9 @@ def branch_exists(name: str) -> AlreadyExists:
 def no_such_state(name: str, branches: Sequence[str]) -> NotFound:
     """What to say when nothing of that name can be read."""
     message = f"no branch, tag or commit `{name}`"
-    found = NotFound(message, what="commit", name=name, hint=f"There are the branches {some(branches)}.")
-    found.unlisted = NotFound(message, what="commit", name=name)
+    moments = "A moment is written as 2024-05-01T10:00:00Z, or as main@2024-05-01T10:00:00Z."
+    found = NotFound(message, what="commit", name=name, hint=f"There are the branches {some(branches)}. {moments}")
+    found.unlisted = NotFound(message, what="commit", name=name, hint=moments)
     return found
 
 

@@ -33,6 +33,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from omnigraph.errors import AlreadyExists, ConflictError, DamagedRecord, NotFound, ResourceLimit
+from omnigraph.hints import Action, Hint
 from omnigraph.model.frozen import frozen
 from omnigraph.model.limits import MAX_REVIEW_BYTES
 from omnigraph.model.phrases import counted
@@ -164,7 +165,8 @@ def _read(place: Place, number: int) -> tuple[StoredReview, bytes]:
         with translated(f"read the review {number}"):
             said = place.get(path)
     except NotFound:
-        raise NotFound(f"no review {number}", what="review", name=str(number)) from None
+        hint = Hint(Hint(Action("list_reviews"), " lists them."))
+        raise NotFound(f"no review {number}", what="review", name=str(number), hint=hint) from None
     try:
         found = decoded(said, StoredReview, path, f"the review {number}")
     except DamagedRecord as error:

@@ -99,7 +99,7 @@ def call_tool(session: Session, name: str, arguments: Mapping[str, Any], cancel:
         try:
             asked = tool.given(given)
         except msgspec.ValidationError as problem:
-            raise misused(name, problem) from None
+            raise misused(name, problem, tool.inputs(session.graph_ids).get("properties", {})) from None
         return Answer(*answer(tool, tool.run(call, asked)))
     except UnknownTool:
         raise

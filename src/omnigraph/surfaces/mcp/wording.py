@@ -17,6 +17,7 @@ INPUTS: Final = {"from_": "from", "mode": "mode", "name": "name", "params": "par
 NAMES: Final = {
     "help": "tools/list",
     "list_commits": "commits_list",
+    "list_reviews": "reviews_list",
     "load": "load",
     "mutate": "mutate",
     "query": "query",

@@ -9,11 +9,14 @@ What failed inside is told without a word about where; what happened is in the l
 from __future__ import annotations
 
 import logging
-from typing import Any
+import re
+from collections.abc import Iterable
+from typing import Any, Final
 
 import msgspec
 
 from omnigraph.errors import GraphError, LanguageError, QueryCancelled, UnexpectedError, UsageError
+from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.limits import MAX_TOOL_ERROR_BYTES
 from omnigraph.service.operations.show_schema import ShowSchema
 from omnigraph.surfaces.mcp.answering.bounds import bounded
@@ -61,10 +64,17 @@ def unexpected(error: BaseException, request_id: str) -> dict[str, Any]:
     return error_answer(UnexpectedError(type(error).__name__), request_id)
 
 
-def misused(tool: str, problem: msgspec.ValidationError) -> UsageError:
-    """What is wrong with the arguments of a tool."""
+_UNKNOWN_FIELD: Final = re.compile(r"unknown field `(.+?)`")
+
+
+def misused(tool: str, problem: msgspec.ValidationError, fields: Iterable[str] = ()) -> UsageError:
+    """What is wrong with the arguments of a tool, which has these fields."""
     said = str(problem).replace("Object ", "", 1) if str(problem).startswith("Object ") else str(problem)
-    return UsageError(f"invalid arguments for {tool}: {said}", hint="Compare them with the input schema of the tool.")
+    hint, known = "Compare them with the input schema of the tool.", sorted(fields)
+    found = _UNKNOWN_FIELD.search(said)
+    if found is not None and known:
+        hint = did_you_mean(found[1], known) or f"There are {', '.join(known)}."
+    return UsageError(f"invalid arguments for {tool}: {said}", hint=hint)
 
 
 def _schema(error: GraphError, call: Call | None) -> str | None:
