@@ -139,7 +139,8 @@ def _conversions() -> str:
 
 
 _CONVERSIONS_HEAD = """Which values each type accepts. The table applies to all input: parameters and mutations, JSON
-lines and records, CSV, columns (Arrow, Parquet, pandas, polars, Spark frames and the Spark format), backfills. A value is
+lines and records (also what `put` is given), CSV, columns (Arrow, Parquet, pandas, polars, Spark frames and the Spark format),
+backfills. A value is
 stored exactly, or it is refused: as a violation that names its row and the reason, or as an error of the call. A cell that
 names kinds of input applies only to those, and `–` means that such values are always refused.
 

@@ -26,7 +26,7 @@ from omnigraph.errors import ParseError
 from omnigraph.language import parse_queries
 from omnigraph.language.source import Source
 from omnigraph.model.blobs import BASE64, bytes_of, uri_of
-from omnigraph.model.conversions import Misfit, shown
+from omnigraph.model.conversions import Door, Misfit, shown
 from omnigraph.model.conversions import convert as converted
 from omnigraph.model.times import date_text, datetime_text
 from omnigraph.model.types import PropertyType, Scalar
@@ -71,12 +71,14 @@ def _declared(source: QueryText, name: str | None) -> dict[str, PropertyType]:
 
 def properties(type_: EntityType, values: Mapping[str, object]) -> dict[str, object]:
     """Values of properties of one entity."""
-    return {
-        name: value
-        if is_native(value) or name not in type_.properties
-        else _json(type_.properties[name].type, convert(name, type_.properties[name].type, value, f"{type_.name}: property"))
-        for name, value in values.items()
-    }
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        prop = type_.properties.get(name)
+        if prop is None or is_native(value):
+            found[name] = value
+        else:
+            found[name] = _json(prop.type, convert(name, prop.type, value, f"{type_.name}: property", Door.RECORDS))
+    return found
 
 
 def row(type_: EntityType, values: Mapping[str, object], line: int, *, lossy: bool) -> tuple[dict[str, object], list[Violation]]:

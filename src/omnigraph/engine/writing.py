@@ -35,6 +35,7 @@ from omnigraph.engine.write.unchanged import inserts_nothing_new
 from omnigraph.errors import PreconditionFailed, UsageError
 from omnigraph.hints import Action, Hint
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.model.conversions import Door
 from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.commits.lineage import Commit
@@ -254,4 +255,4 @@ def _value(type_: EntityType, name: str, value: object) -> Value:
         known = list(type_.properties)
         hint = did_you_mean(name, known) or (f"It has {', '.join(known)}." if known else "It has none.")
         raise UsageError(f"{type_.name} has no property `{name}`", hint=hint)
-    return convert(name, prop.type, value, f"{type_.name}: property")
+    return convert(name, prop.type, value, f"{type_.name}: property", Door.RECORDS)
