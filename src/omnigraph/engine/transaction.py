@@ -100,7 +100,7 @@ class Transaction:
 
     @guarded()
     def mutate(self, source: QueryText, params: Mapping[str, object] | None = None, *, name: str | None = None) -> Staged:
-        """Run inserts, updates or deletes. They see what was done before in the transaction."""
+        """Run inserts, updates or deletes. They see what was done before; updates and deletes count as reads."""
         with self._lock:
             prepared = self._writing.prepared(self._begun(), source, name)
             view = self._begun() if only_inserts(prepared) else self._now()
@@ -109,7 +109,7 @@ class Transaction:
 
     @guarded()
     def put(self, type: str, values: Mapping[str, object], *, patch: bool = False) -> Staged:
-        """A node, as `Graph.put` takes it."""
+        """A node, as `Graph.put` takes it. With `patch` it is looked for: that counts as a read."""
         return self._put(Row(type, values, None, patch))
 
     @guarded(from_=arguments.key, to=arguments.key)

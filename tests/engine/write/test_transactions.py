@@ -340,3 +340,16 @@ def test_an_edge_that_goes_and_comes_again_was_there(g: og.Graph) -> None:
 
     with pytest.raises(og.ReadSetChanged):
         anew()
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t.put("Person", {"name": "Ada", "age": 3}, patch=True), lambda t: t.mutate(AGE, {"n": "Ada", "a": 3})]
+)
+def test_what_looks_for_what_it_changes_counts_as_a_read(g: og.Graph, change: Callable[[og.Transaction], Any]) -> None:
+    with g.transaction() as t:
+        t.put_edge("Knows", "Ada", "Cy")
+        with pytest.raises(og.ValidationError, match="`Cy` not found in Person"):
+            change(t)
+        t.put("Person", {"name": "Cy"})
+        change(t)
+    assert g.get("Person", "Ada")["age"] == 3  # type: ignore[index]
