@@ -91,8 +91,9 @@ def require(values: Mapping[str, Value], parameter: lg.Parameter) -> Value:
     if not parameter.declared:
         hint = did_you_mean(parameter.name, values) or "Declare it between the parentheses of the query."
         raise ParameterError(f"parameter `{parameter.name}` is not declared by the query", hint=hint)
-    hint = Hint(f"It is {parameter.type}. Give it among the parameters", Hint(": ", Option("params", {parameter.name: ANY})), ".")
-    raise ParameterError(f"parameter `{parameter.name}` not provided", hint=hint)
+    given = Hint(": ", Option("params", {parameter.name: ANY}))
+    needed = Hint(f"It is {parameter.type}. Give it among the parameters", given, ".")
+    raise ParameterError(f"parameter `{parameter.name}` not provided", hint=needed)
 
 
 def _like(type_: PropertyType) -> str:

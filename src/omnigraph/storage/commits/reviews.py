@@ -165,8 +165,8 @@ def _read(place: Place, number: int) -> tuple[StoredReview, bytes]:
         with translated(f"read the review {number}"):
             said = place.get(path)
     except NotFound:
-        hint = Hint(Hint(Action("list_reviews"), " lists them."))
-        raise NotFound(f"no review {number}", what="review", name=str(number), hint=hint) from None
+        listed = Hint(Action("list_reviews"), " lists them.")
+        raise NotFound(f"no review {number}", what="review", name=str(number), hint=listed) from None
     try:
         found = decoded(said, StoredReview, path, f"the review {number}")
     except DamagedRecord as error:
