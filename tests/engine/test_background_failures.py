@@ -77,7 +77,7 @@ def test_a_write_that_succeeded_does_not_fail_because_nobody_can_tell_whether_in
     def broken(*_: object) -> object:
         raise StorageError("the disk is gone")
 
-    monkeypatch.setattr(reconcile, "uncovered_rows", broken)
+    monkeypatch.setattr(reconcile, "uncovered_rows_at", broken)
     assert graph.load({"Doc": docs(60)}).rows == 60
     assert [f.message for f in graph.stats().failures] == ["the disk is gone"]
 

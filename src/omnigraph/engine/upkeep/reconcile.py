@@ -34,7 +34,7 @@ from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.plan import PublishPlan, Replacement
 from omnigraph.storage.graph_store import GraphStore, Snapshot
-from omnigraph.storage.rewriting.indexes import extend_indexes, uncovered_rows
+from omnigraph.storage.rewriting.indexes import extend_indexes, uncovered_rows_at
 from omnigraph.storage.rewriting.rewrites import compact
 from omnigraph.storage.tables.changes import Applied, TableState
 from omnigraph.storage.tables.work import Run
@@ -194,7 +194,7 @@ def _behind(store: GraphStore, type_: EntityType, state: TableState) -> bool:
     open_ = [s.name for s in declared_indexes(type_, state.rows) if covered.get(s.name, 0) < state.fragments]
     if not open_:
         return False
-    uncovered = uncovered_rows(store.tables.open(state))
+    uncovered = uncovered_rows_at(store.tables, state)
     return any(uncovered.get(name, state.rows) > max(BEHIND_ROWS, state.rows // BEHIND_SHARE) for name in open_)
 
 

@@ -57,6 +57,7 @@ from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import damaged, encoded
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import Filter, equal, one_of
+from omnigraph.storage.lance_format.made_files import FewRows
 from omnigraph.storage.lance_format.small_files import FILE_WRITER
 from omnigraph.storage.tables.changes import TableState
 
@@ -345,8 +346,8 @@ class Manifest:
         self, head: Head, tables: Iterable[TableState], schema: SchemaDocument | None = None, commits: Sequence[Commit] = ()
     ) -> None:
         """A new manifest. Nobody sees it until a ref names it. A branch finds its schemas in the manifest it came from."""
-        parts = [] if schema is None else [rows_of([("schema", schema.id, head.seq, schema)])]
-        parts.append(_tail_rows(head, {t.table: t for t in tables}, [(c, self._body(c)) for c in commits]))
+        parts = [] if schema is None else [rows_of([("schema", schema.id, head.seq, schema)]).table()]
+        parts.append(_tail_rows(head, {t.table: t for t in tables}, [(c, self._body(c)) for c in commits]).table())
         uri, options = self.place.child(self.location), dict(self.place.options) or None
 
         def make() -> LanceDataset:
@@ -400,7 +401,7 @@ class Manifest:
         base = self._at(expected.version)
         self.place.require_inside(self.location)
         removed = [expected.tail]
-        fresh: list[pa.Table] = []
+        fresh: list[pa.Table | FewRows] = []
         if carried:
             fresh.append(rows_of(("carried", c.id, c.seq, c) for c in carried))
         if new is not None:
@@ -409,15 +410,15 @@ class Manifest:
         if len(kept) > TAIL_COMMITS:
             stay = max(1, TAIL_COMMITS // 4)  # a plan that is a little late finds what it missed in the tail
             old, kept = kept[:-stay], kept[-stay:]
-            rows = _packed_rows([(c, self._body(c)) for c in old], desired.tables, kept)
+            rows = _packed_rows([(c, self._body(c)) for c in old], desired.tables, kept).table()
             merged, rows = self._merge_packed(base, expected.packed, rows)
             removed += merged
             fresh.append(rows)
         bodies = [(c, self._body(c)) for c in kept]
         fresh.append(_tail_rows(desired.head, desired.tables, bodies))
-        handle = self._versions.handle
-        written = [FILE_WRITER.written(handle, self.place, self.location, rows, Call.WRITE_MANIFEST) for rows in fresh]
-        return self._versions.prepared(base, removed, written), bodies
+        handle, columns = self._versions.handle, self._versions.columns
+        files = [FILE_WRITER.written(handle, columns, self.place, self.location, rows, Call.WRITE_MANIFEST) for rows in fresh]
+        return self._versions.prepared(base, removed, [file.fragment for file in files]), bodies
 
     def _at(self, version: int) -> Opened:
         opened = self._opened
@@ -464,12 +465,12 @@ class Manifest:
         return merged, rows
 
 
-def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[tuple[Commit, bytes]]) -> pa.Table:
+def _tail_rows(head: Head, tables: Mapping[str, TableState], commits: Iterable[tuple[Commit, bytes]]) -> FewRows:
     states = (("state", t.table, head.seq, t) for t in tables.values())
     return rows_of([("head", "head", head.seq, head), *states, *(("commit", c.id, c.seq, body) for c, body in commits)])
 
 
-def _packed_rows(commits: Sequence[tuple[Commit, bytes]], tables: Mapping[str, TableState], after: Sequence[Commit]) -> pa.Table:
+def _packed_rows(commits: Sequence[tuple[Commit, bytes]], tables: Mapping[str, TableState], after: Sequence[Commit]) -> FewRows:
     """Commits, and a checkpoint after the last and every `TAIL_COMMITS` before it: a group may have overfilled the tail.
 
     `after` are the commits from the last one to the tables. Behind one that cannot be read nobody knows what a table was.

@@ -5,6 +5,7 @@ What is said of a row beside its body belongs to the record, so one in another r
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.lineage import DamagedCommit
 from omnigraph.storage.files.records import decoded, encoded
 from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal
+from omnigraph.storage.lance_format.made_files import FewRows
 
 SCHEMA = pa.schema(
     [
@@ -33,12 +35,19 @@ Entry = tuple[str, str, int, object]
 """Kind, key, number, body (or the bytes it comes to)."""
 
 
-def rows_of(entries: Iterable[Entry]) -> pa.Table:
+def rows_of(entries: Iterable[Entry]) -> FewRows:
     """Rows as a manifest stores them."""
     kinds, keys, numbers, bodies = zip(*entries, strict=True)
-    named = zip(map(belongs_to, kinds, keys, numbers), bodies, strict=True)
-    columns = (kinds, keys, numbers, [b if isinstance(b, bytes) else encoded(b, belongs) for belongs, b in named])
-    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    named = zip(kinds, keys, numbers, bodies, strict=True)
+    records = [b if isinstance(b, bytes) else encoded(b, belongs_to(kind, key, number)) for kind, key, number, b in named]
+
+    def table() -> pa.Table:
+        columns = zip((kinds, keys, numbers, records), SCHEMA, strict=True)
+        return pa.Table.from_arrays([pa.array(column, field.type) for column, field in columns], schema=SCHEMA)
+
+    texts = [[text.encode() for text in column] for column in (kinds, keys)]
+    columns = (*texts, struct.pack(f"<{len(numbers)}q", *numbers), records)
+    return FewRows(SCHEMA, len(records), tuple((column, None) for column in columns), table)
 
 
 def numbered(kind: str, first: int, last: int) -> Filter:

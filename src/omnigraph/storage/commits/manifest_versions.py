@@ -209,6 +209,11 @@ class ManifestVersions:
             return self.first().dataset
         return self._handle
 
+    @cached_property
+    def columns(self) -> tuple[tuple[str, int], ...]:
+        """Names and identities of the columns."""
+        return tuple((field.name(), field.id()) for field in self.handle.lance_schema.fields())
+
     def read(self, number: int) -> Version | None:
         """A version as we read it; None where it is for Lance to read, or to say what is wrong with it."""
         if not self.place.is_local:

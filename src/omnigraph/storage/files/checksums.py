@@ -43,6 +43,11 @@ def stored_files(place: Place, location: str, paths: Iterable[str]) -> tuple[Sto
     return tuple(StoredFile(path[len(location) + 1 :], *checksum(place.child(path))) for path in paths)
 
 
+def stored_file(location: str, path: str, content: bytes) -> StoredFile:
+    """The same of a file that was just written."""
+    return StoredFile(path[len(location) + 1 :], *checksum_of(content))
+
+
 def checksum(file: str) -> tuple[int, str]:
     """The size of a file on this machine, and its checksum."""
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))

@@ -11,6 +11,7 @@ from typing import Final
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED: Final = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
+_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 
 def fields(message: bytes) -> Iterator[tuple[int, bytes, int | bytes]]:
@@ -53,6 +54,8 @@ def data(field: int, value: bytes) -> bytes:
 
 def varint(value: int) -> bytes:
     """A number in sevens of bits, the lowest first."""
+    if value <= 0x7F:
+        return _ONE_BYTE[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -44,6 +44,7 @@ from omnigraph.errors import StorageError, UsageError
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import translated
+from omnigraph.storage.lance_format.made_versions import Unfamiliar
 from omnigraph.storage.rewriting.derived import outcome, own
 from omnigraph.storage.tables.changes import Applied, IndexState, TableState
 from omnigraph.storage.tables.table import Table, Tables
@@ -220,6 +221,17 @@ def uncovered_rows(table: Table) -> dict[str, int]:
     live = live_rows(table.dataset)
     total = sum(live.values())
     return {name: total - sum(s.rows for s in segments) for name, segments in _segments(table).items()}
+
+
+def uncovered_rows_at(tables: Tables, state: TableState) -> dict[str, int]:
+    """The same of a table that nobody needs to open: as its version says it, unless that is for Lance to read."""
+    try:
+        version = tables.versions.read(state.location, state.pin)
+        live = {at: entry.rows - (entry.deletions[1] if entry.deletions else 0) for at, entry in version.entries.items()}
+        total = sum(live.values())
+        return {name: total - sum(live[at] for at in made_of & live.keys()) for name, made_of in version.indexed.items()}
+    except Unfamiliar:
+        return uncovered_rows(tables.open(state))
 
 
 def _work(live: Mapping[int, int], spec: IndexSpec, segments: Sequence[_Segment], absorb_rows: int, least: int) -> _Work:

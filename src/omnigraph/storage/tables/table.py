@@ -34,7 +34,7 @@ from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 from omnigraph.errors import AlreadyExists, GraphError, HistoryReclaimed, NotFound, StalledWrite
 from omnigraph.hints import Action, Hint
 from omnigraph.model.arrow import is_blob
-from omnigraph.storage.files.checksums import StoredFile, stored_files
+from omnigraph.storage.files.checksums import StoredFile, stored_file, stored_files
 from omnigraph.storage.files.dataset_folders import DATA, INDICES
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.fork_guard import use
@@ -397,20 +397,20 @@ class Table:
         data = rows if isinstance(rows, pa.Table | pa.RecordBatchReader) else pa.RecordBatchReader.from_batches(self.schema, rows)
         if isinstance(data, pa.Table) and data.num_rows == 0:
             return NO_ROWS
-        fence = self.place.fence
+        fence, content = self.place.fence, None
+        fragments: tuple[FragmentMetadata, ...]
         with writing(f"write rows to {self.location}"):
             if isinstance(data, pa.Table) and is_small(data) and not self.has_blobs:
-                fragments: tuple[FragmentMetadata, ...] = (
-                    FILE_WRITER.written(self.dataset, self.place, self.location, data, call),
-                )
+                file = FILE_WRITER.written(self.dataset, self.columns, self.place, self.location, data, call)
+                fragments, content = (file.fragment,), file.content
             else:
                 fragments = plain(
                     self.place.effects.run(
                         call, lambda: write_fragments(data, self.dataset, mode="append", data_storage_version=STORAGE_VERSION)
                     )
                 )
-        files = self.data_files(fragments)
-        stored = self.stored_files(files)
+        files = self.data_files(fragments) if content is None else (f"{self.location}/{DATA}/{fragments[0].files[0].path}",)
+        stored = self.stored_files(files) if content is None else (stored_file(self.location, files[0], content),)
         if isinstance(data, pa.Table) and len(files) == 1 and not self.has_blobs:
             self.recent.keep(files[0], self.columns, data)
         if sum(file.file_size_bytes or SMALL_FILES for f in fragments for file in f.files) >= SMALL_FILES:
