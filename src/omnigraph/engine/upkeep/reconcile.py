@@ -205,6 +205,8 @@ class Reconciler:
         self._store = store
         self._failures = failures
         self._tried: dict[str, int] = {}
+        self._in_order: tuple[str, str, str] | None = None
+        """The last state in which nothing was behind. Those who share a swap all ask about the same."""
         self._lock = Lock()
         self._thread: Thread | None = None
         self._given_up: Thread | None = None
@@ -221,7 +223,12 @@ class Reconciler:
             if self._thread is not None and self._thread.is_alive():
                 return None
             try:
-                if not needed(self._store, self._store.snapshot(branch), catalog):
+                snapshot = self._store.snapshot(branch)
+                state = (branch, snapshot.layout, snapshot.schema)
+                if state == self._in_order:
+                    return None
+                if not needed(self._store, snapshot, catalog):
+                    self._in_order = state
                     return None
             except GraphError as error:  # what was written stands, and whoever wrote it hears of nothing else
                 self._failures.note(INDEXING, f"branch {branch}", error)

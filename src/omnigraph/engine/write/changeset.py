@@ -20,7 +20,7 @@ from omnigraph.engine.arrays.chunked import NO_IDS, whole
 from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.model.frozen import frozen
-from omnigraph.storage.tables.changes import Marks, RowPlace, WrittenRows
+from omnigraph.storage.tables.changes import Marks, Named, RowPlace, WrittenRows
 
 
 class PlaceList(Protocol):
@@ -99,6 +99,11 @@ class Delta:
     @cached_property
     def _columns(self) -> dict[str, pa.Array]:
         return {}
+
+    @cached_property
+    def noted(self) -> list[Named | None]:
+        """What it notes down, once somebody has asked (`names`): a commit in company asks once per attempt."""
+        return []
 
     def place(self, row: int) -> tuple[str | None, int | None]:
         """Where a row was written, if that is known."""

@@ -33,6 +33,12 @@ _LONGEST: Final = 1_024
 
 def named(delta: Delta) -> Named | None:
     """What a change of one type notes down."""
+    if not delta.noted:
+        delta.noted.append(_named(delta))
+    return delta.noted[0]
+
+
+def _named(delta: Delta) -> Named | None:
     if (
         delta.replaces_all
         or delta.written is not None

@@ -19,6 +19,9 @@ from omnigraph.errors import StorageError
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
 
 def require(root: str, path: str) -> None:
     """Refuse a path with a link in it, the last part included. What is not there is fine."""
@@ -96,6 +99,24 @@ def read(root: str, path: str) -> bytes:
             raise
         with open(file, "rb") as opened:
             return opened.read()
+
+
+def write(file: str, content: bytes) -> None:
+    """Write a whole file of a folder that was looked at. Where its name is a link, that is refused."""
+    if not _NO_LINK and os.path.islink(file):
+        raise _is_a_link(file)
+    try:
+        out = os.open(file, _NEW, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _is_a_link(file) from None
+        raise
+    try:
+        written = os.write(out, content)
+        while written < len(content):
+            written += os.write(out, content[written:])
+    finally:
+        os.close(out)
 
 
 def _links(name: str, at: int) -> bool:

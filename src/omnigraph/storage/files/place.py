@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from enum import Enum
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -203,22 +204,31 @@ class Place:
 
     def put_unseen(self, path: str, data: bytes, call: Call) -> None:
         """Create an object under a name that nobody knows yet. It is synced by whoever makes the name known."""
-        import obstore
+        self.put_all_unseen({path: data}, call)
 
-        def put() -> None:
-            if not self.is_local:
-                obstore.put(self._store(), path, data)
-                return
-            file = self.child(path)
-            self.require_inside(path)
-            try:
-                _write(file, data)
-            except FileNotFoundError:  # the first of its folder
-                os.makedirs(os.path.dirname(file), exist_ok=True)
-                _write(file, data)
+    def put_all_unseen(self, objects: Mapping[str, bytes], call: Call) -> None:
+        """The same for several."""
+        checked = set[str]()
+        for path, data in objects.items():
+            folder = path.rpartition("/")[0]
+            with translated(f"put {path}"):
+                if self.is_local and folder not in checked:
+                    inside.require(self.uri, folder)
+                    checked.add(folder)
+                self.effects.run(call, partial(self._put_unseen, path, data))
 
-        with translated(f"put {path}"):
-            self.effects.run(call, put)
+    def _put_unseen(self, path: str, data: bytes) -> None:
+        if not self.is_local:
+            import obstore
+
+            obstore.put(self._store(), path, data)
+            return
+        file = self.child(path)
+        try:
+            inside.write(file, data)
+        except FileNotFoundError:  # the first of its folder
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            inside.write(file, data)
 
     def exists(self, path: str) -> bool:
         """Whether there is an object of this name."""
@@ -476,8 +486,3 @@ class Place:
 def file_version(found: os.stat_result) -> str:
     """What tells a file from others that had its name, before or after it."""
     return f"{found.st_ino:x}.{found.st_size:x}.{found.st_mtime_ns:x}.{found.st_ctime_ns:x}"
-
-
-def _write(file: str, data: bytes) -> None:
-    with open(file, "wb", buffering=0) as out:
-        out.write(data)

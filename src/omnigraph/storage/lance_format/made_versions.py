@@ -21,7 +21,7 @@ import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from lance.fragment import DataFile, FragmentMetadata
@@ -84,7 +84,7 @@ class Deleted:
     def id(self) -> int:
         return _random_pin()
 
-    @property
+    @cached_property
     def file(self) -> str:
         """The name of the file with the marks below its dataset."""
         return f"{DELETIONS}/{self.fragment}-{self.base}-{self.id}.bin"
@@ -119,10 +119,15 @@ class FragmentEntry:
         """As it stands in a version."""
         return data(_FRAGMENT, self.body)
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """Rows that were written."""
         return _whole(self._said.get(_ROWS, 0))
+
+    @cached_property
+    def live(self) -> int:
+        """Rows that are not marked as deleted."""
+        return self.rows - (0 if self.deletions is None else self.deletions[1])
 
     @cached_property
     def files(self) -> tuple[str, ...]:
@@ -147,10 +152,21 @@ class FragmentEntry:
         name = f"{DELETIONS}/{self.number}-{base}-{id_}.{suffix}"
         return name, _whole(said.get(_DELETIONS_COUNT, 0))
 
+    @cached_property
+    def has_deletions(self) -> bool:
+        """Whether some rows are marked."""
+        return self.deletions is not None
+
+    @cached_property
+    def _unmarked(self) -> bytes:
+        return b"".join(said for field, said, _ in fields(self.body) if field != _DELETIONS)
+
     def marked(self, deleted: Deleted) -> FragmentEntry:
         """The same rows, of which others are marked."""
-        kept = b"".join(said for field, said, _ in fields(self.body) if field != _DELETIONS)
-        return FragmentEntry(kept + deleted.message())
+        made = FragmentEntry(self._unmarked + deleted.message())
+        known = {"files": self.files, "rows": self.rows, "_unmarked": self._unmarked}
+        made.__dict__.update(known, deletions=(deleted.file, len(deleted.rows)))  # it need not be read to know
+        return made
 
 
 @frozen(slots=False)
@@ -207,7 +223,7 @@ class Version:
     def changed(self, entries: Mapping[int, FragmentEntry], last_fragment: int) -> Version:
         """A version with other fragments, under a number that nobody has."""
         readers, writers = self.features
-        marked = bool(readers & writers & _HAS_DELETIONS) or any(entry.deletions is not None for entry in entries.values())
+        marked = bool(readers & writers & _HAS_DELETIONS) or any(entry.has_deletions for entry in entries.values())
         flag = _HAS_DELETIONS if marked else 0
         pin, features = DETACHED | _random_pin(), (readers | flag, writers | flag)
         made = replace(self, pin=pin, number=pin, entries=entries, features=features, last_fragment=last_fragment)
@@ -221,8 +237,8 @@ class Version:
 
         Some fragments go, those that are there no longer too, and others come, which have the numbers after the last.
         """
-        new = [described(fragment, 0).body for fragment in added]
-        numbered = {at: described(fragment, at) for at, fragment in enumerate(added, self.last_fragment + 1)}
+        new = [_described(fragment, 0) for fragment in added]
+        numbered = {at: FragmentEntry(_numbered(at, body)) for at, body in enumerate(new, self.last_fragment + 1)}
         entries = {at: entry for at, entry in self.entries.items() if at not in removed} | numbered
         columns = sorted({column for fragment in added for file in fragment.files for column in file.fields})
         update = data(_REMOVED, _packed(removed)) + b"".join(data(_NEW, body) for body in new)
@@ -273,18 +289,31 @@ class Version:
 
 def described(fragment: FragmentMetadata, as_number: int) -> FragmentEntry:
     """A new fragment as a version describes it."""
+    return FragmentEntry(_described(fragment, as_number))
+
+
+def _described(fragment: FragmentMetadata, as_number: int) -> bytes:
     if fragment.deletion_file is not None or fragment.row_id_meta is not None or fragment.overlays:
         raise Unfamiliar("a fragment with more to say than its files")
     body = [number(_NUMBER, as_number), *(data(_FILE, _file(file)) for file in fragment.files)]
-    return FragmentEntry(b"".join((*body, number(_ROWS, fragment.physical_rows))))
+    return b"".join((*body, number(_ROWS, fragment.physical_rows)))
+
+
+def _numbered(as_number: int, first: bytes) -> bytes:
+    """What is said of the fragment with the number 0, of another one."""
+    return number(_NUMBER, as_number) + first[len(number(_NUMBER, 0)) :]
 
 
 def _file(file: DataFile) -> bytes:
     if file.base_id is not None or not file.file_major_version or len(file.fields) != len(file.column_indices):
         raise Unfamiliar("a data file of another place, or of another kind")
-    said = [text(_PATH, file.path), data(_FIELDS, _packed(file.fields)), data(_COLUMNS, _packed(file.column_indices))]
-    said += [number(_MAJOR, file.file_major_version), number(_MINOR, file.file_minor_version)]
-    return b"".join((*said, number(_BYTES, file.file_size_bytes or 0)))
+    layout = _layout(tuple(file.fields), tuple(file.column_indices), file.file_major_version, file.file_minor_version)
+    return text(_PATH, file.path) + layout + number(_BYTES, file.file_size_bytes or 0)
+
+
+@lru_cache(maxsize=1_024)
+def _layout(columns: tuple[int, ...], places: tuple[int, ...], major: int, minor: int) -> bytes:
+    return data(_FIELDS, _packed(columns)) + data(_COLUMNS, _packed(places)) + number(_MAJOR, major) + number(_MINOR, minor)
 
 
 def _packed(numbers: Sequence[int]) -> bytes:

@@ -227,7 +227,7 @@ def uncovered_rows_at(tables: Tables, state: TableState) -> dict[str, int]:
     """The same of a table that nobody needs to open: as its version says it, unless that is for Lance to read."""
     try:
         version = tables.versions.read(state.location, state.pin)
-        live = {at: entry.rows - (entry.deletions[1] if entry.deletions else 0) for at, entry in version.entries.items()}
+        live = {at: entry.live for at, entry in version.entries.items()}
         total = sum(live.values())
         return {name: total - sum(live[at] for at in made_of & live.keys()) for name, made_of in version.indexed.items()}
     except Unfamiliar:

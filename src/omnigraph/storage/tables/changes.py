@@ -159,6 +159,8 @@ class Named:
 
     def touches(self, ids: Collection[str]) -> bool:
         """Whether one of these rows came, went, or has another image."""
+        if isinstance(ids, set | frozenset):
+            return not (ids.isdisjoint(self.came) and ids.isdisjoint(self.went))
         return any(id_ in ids for id_ in self.came) or any(id_ in ids for id_ in self.went)
 
 

@@ -24,7 +24,7 @@ No two writers of a group may touch the same row: the publisher ends a group bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -124,7 +124,9 @@ def apply_each(tables: Tables, base: TableState, together: Together, gone: Seque
     `gone` are the addresses, at that pin, of the rows that each takes away; none is named twice.
     """
     making = _Making(tables, base, together.shared)
-    return [making.step(written, addresses) for written, addresses in zip(together.writes, gone, strict=True)]
+    applied = [making.step(written, addresses) for written, addresses in zip(together.writes, gone, strict=True)]
+    making.write()
+    return applied
 
 
 class _Making:
@@ -134,10 +136,14 @@ class _Making:
         self._place, self._versions, self._base = tables.place, tables.versions, base
         self._version = self._versions.read(base.location, base.pin)
         self._old = dict(self._version.entries)
+        self._entries: Mapping[int, FragmentEntry] = self._version.entries
         self._marks: dict[int, BitMap] = {}
         self._new: dict[int, FragmentEntry] = {}
         self._next = self._version.last_fragment + 1
         self._state = base
+        self._marks_to_write: dict[str, bytes] = {}
+        self._versions_to_write: dict[str, bytes] = {}
+        self._made: list[Version] = []
         self._shared, self._filled, self._whole = shared, 0, shared.rows
         self._shared_piece = described(shared.fragments[0], self._number()) if shared.fragments else None
 
@@ -149,26 +155,29 @@ class _Making:
         """The next version."""
         if not written.rows and not gone:
             return unchanged(self._state)
-        before, files = {**self._old, **self._new}, _Files(self._base.location)
+        before, files = self._entries, _Files(self._base.location)
+        touched = list[int]()
         for fragment, offsets in _by_fragment(gone).items():
             self._mark(fragment, offsets, files)
+            touched.append(fragment)
         rows_in, at = written, None
         if written.unstored is not None:
             rows_in = self._shared
             at = self._fill(written.rows, files)
+            touched.append(at[0])
         else:
             for one in written.fragments:
                 number = self._number()
                 self._new[number] = described(one, number)
+                touched.append(number)
                 at = (number, one.files[0].path, 0) if len(written.fragments) == len(one.files) == 1 else None
-        after = {**self._old, **dict(sorted(self._new.items()))}
+        after = self._entries = {**self._old, **dict(sorted(self._new.items()))}
         made = self._version.changed(after, self._next - 1)
         content = made.content()
         version = version_file(made.pin)
-        for path, said in files.contents.items():
-            self._place.put_unseen(f"{self._base.location}/{path}", said, Call.WRITE_DELETIONS)
-        self._place.put_unseen(f"{self._base.location}/{version}", content, Call.PIN)
-        self._versions.keep(self._base.location, made)
+        self._marks_to_write.update((f"{self._base.location}/{path}", said) for path, said in files.contents.items())
+        self._versions_to_write[f"{self._base.location}/{version}"] = content
+        self._made.append(made)
         files.contents[version] = content
         self._state = TableState(
             self._base.table,
@@ -176,19 +185,26 @@ class _Making:
             made.pin,
             self._state.rows + written.rows - len(gone),
             len(after),
-            _covered(made, self._state.indexes, before.keys() - after.keys()),
+            _covered(made, self._state.indexes, [number for number in touched if number not in after]),
         )
-        changed = {number for number in before.keys() | after.keys() if before.get(number) is not after.get(number)}
+        touched.sort()
         return Applied(
             self._state,
             written.rows,
             len(gone),
-            tuple(sorted(changed & after.keys())),
-            tuple(sorted(changed & before.keys())),
+            tuple(number for number in touched if number in after),
+            tuple(number for number in touched if number in before),
             (*rows_in.unsynced, *files.paths()),
             stored=(*rows_in.stored, *(files.stored() if self._place.is_local else ())),
             at=at,
         )
+
+    def write(self) -> None:
+        """Put the files of all versions where they belong: first what versions refer to."""
+        self._place.put_all_unseen(self._marks_to_write, Call.WRITE_DELETIONS)
+        self._place.put_all_unseen(self._versions_to_write, Call.PIN)
+        for made in self._made:
+            self._versions.keep(self._base.location, made)
 
     def _mark(self, fragment: int, offsets: BitMap, files: _Files) -> None:
         entry = self._old[fragment]
@@ -239,7 +255,7 @@ def _by_fragment(addresses: Sequence[int]) -> Mapping[int, BitMap]:
     return found
 
 
-def _covered(version: Version, indexes: tuple[IndexState, ...], lost: Iterable[int]) -> tuple[IndexState, ...]:
+def _covered(version: Version, indexes: tuple[IndexState, ...], lost: Sequence[int]) -> tuple[IndexState, ...]:
     """Indexes, less the fragments that are gone."""
     if not indexes or not lost:
         return indexes
