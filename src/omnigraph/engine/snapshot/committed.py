@@ -116,9 +116,9 @@ def _places_seen(view: View, edge: EntityType) -> dict[str, RowPlace]:
 def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
     """Rows whose value in a column is among some."""
     stored = view.stored(type_)
-    table = stored.table
     if not stored.rows or not len(values):
-        return table.read(columns, limit=0)
+        return _no_rows(stored.alike, columns)
+    table = stored.table
     wanted = pc.unique(values)
     wanted = wanted.filter(wanted.is_valid())
     if len(wanted) > SCANNED_ABOVE:
@@ -134,7 +134,12 @@ def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, col
 
 def _looked_up(table: Table, column: str, wanted: pa.Array, columns: Sequence[str]) -> pa.Table:
     parts = [table.read(columns, one_of(column, wanted.slice(at, LOOKUP_KEYS))) for at in range(0, len(wanted), LOOKUP_KEYS)]
-    return pa.concat_tables(parts) if parts else table.read(columns, limit=0)
+    return pa.concat_tables(parts) if parts else _no_rows(table, columns)
+
+
+def _no_rows(table: Table, columns: Sequence[str]) -> pa.Table:
+    """What a read that finds nothing gives. To have Lance find nothing takes as long as to find a row."""
+    return pa.schema([table.schema.field(name) for name in columns]).empty_table()
 
 
 def _scanned(table: Table, column: str, wanted: pa.Array, columns: Sequence[str]) -> pa.Table:

@@ -106,7 +106,7 @@ class Tables:
         self.session = Session()
         self._handles: dict[tuple[str, int], Table] = {}
         self._writers: dict[str, Table] = {}
-        """A handle of each table, to write with: at any pin with the columns that are wanted."""
+        """The handle of each table that was opened last, to write with: at any pin with the columns that are wanted."""
         self.versions = Versions(place)
         self._recent = RecentRows()
         self._sound = Sound(place)
@@ -176,13 +176,12 @@ class Tables:
             raise _gone(state.location, state.pin) from error
         self.opened += 1
         table = Table(self.place, dataset, state.table, state.location, self._recent, self._sound, self._is_needed)
-        self._writers[state.location] = table
         return self.remember(table)
 
     def remember(self, table: Table) -> Table:
         """Keep a handle for those who open its pin."""
         with self._lock:
-            self._handles[table.location, table.pin] = table
+            self._handles[table.location, table.pin] = self._writers[table.location] = table
             while len(self._handles) > _HANDLES:
                 self._handles.pop(next(iter(self._handles)))
         return table
