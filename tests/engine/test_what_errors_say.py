@@ -42,7 +42,7 @@ def test_a_resolution_that_breaks_a_rule_is_told_which(graph: og.Graph) -> None:
 
 HINTS: dict[str, tuple[Callable[[og.Graph], object], str]] = {
     "parameter": (lambda g: g.query(NUMBERED, {"n": "x"}), "Give a number without a fraction, as 5."),
-    "no parameter": (lambda g: g.query(NUMBERED), "Give it among the parameters; it is I32."),
+    "no parameter": (lambda g: g.query(NUMBERED), 'It is I32. Give it among the parameters: params={"n": "…"}.'),
     "quotes": (lambda g: g.query(ALL, timeout="5"), "Leave out the quotes: 5."),  # type: ignore[arg-type]
     "types": (lambda g: g.export("x.jsonl", types=["Nope"]), "There are `A`, `E`."),
 }
