@@ -116,7 +116,7 @@ def _client(port: int, until: float) -> None:
             graph.merge(branch)
             graph.branches.delete(branch)
             graph.mutate(DELETE, {"n": f"b{number}"})
-            cursor = graph.changes(cursor).cursor
+            cursor = graph.changes(cursor).cursor or cursor
             if number % 10 == 0:
                 graph.export(io.BytesIO())
             time.sleep(0.5)
