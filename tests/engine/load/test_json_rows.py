@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,11 @@ from hypothesis import strategies as st
 from tests.engine.load.loading import comparable, exported, graph, refused, written
 
 import omnigraph as og
+from omnigraph.catalog.opening import offline_catalog
+from omnigraph.engine.load.read.inputs.naming import Format
+from omnigraph.engine.load.read.inputs.sources import Input
+from omnigraph.engine.load.read.json_lines.rows import record_blocks
+from omnigraph.language import Source
 
 SCHEMA = """
 node Item { sku: String @key  type: String?  price: F64?  year: I32?  sold: Bool?  tags: [String]? }
@@ -173,6 +179,49 @@ def test_a_line_cannot_say_more_than_one_row(tmp_path: Path, line: str) -> None:
     path = tmp_path / "Item.jsonl"
     path.write_text('{"sku": "a"}\n' + line + "\n")
     assert {v.line for v in refused(graph(tmp_path, SCHEMA), path)} == {2}
+    path.write_text(line + '\n{"sku": "a"}\n')
+    assert {v.line for v in refused(graph(tmp_path, SCHEMA), {"Item": path})} == {1}
+
+
+@pytest.mark.parametrize("mode", ["merge", "patch", "append"])
+def test_a_line_cannot_say_what_is_done_with_its_row(tmp_path: Path, mode: Any) -> None:
+    """Put into a record as it is, it would delete."""
+    g = people(tmp_path)
+    before = exported(g)
+    path = tmp_path / "Item.jsonl"
+    for line in ('{"sku": "a1"},"op":"delete"', '{"sku": "a1"}, "op": "upsert"', '{"sku": "a1"},"type":"Person"'):
+        path.write_text('{"sku": "new"}\n' + line + "\n")
+        (violation,) = refused(g, path, mode=mode)
+        assert (violation.line, violation.rule) == (2, "json")
+        assert "column 14" in violation.message, violation.message  # of the line as it is written
+    assert exported(g) == before
+
+
+@settings(max_examples=300, deadline=None, phases=[Phase.generate])
+@given(st.text(st.sampled_from('{}[]":,\\ op1deltaskuyNn.'), max_size=40), st.sampled_from(["Item", "Bought"]))
+def test_what_is_put_into_a_record_is_one_object(text: str, type_: str) -> None:
+    line = f'{{"sku": "a"}}{text}' if type_ == "Item" else f'{{"from": "a", "to": "b"}}{text}'
+    catalog = offline_catalog(Source(SCHEMA, "s.pg"))
+    of = catalog.nodes[type_] if type_ == "Item" else catalog.edges[type_]
+    source = io.BytesIO(line.encode() + b"\n")
+    (block,) = record_blocks(Input(Format.NDJSON, None, "f", of), source)
+    try:
+        row = json.loads(line)
+    except ValueError:
+        assert block.data == line.encode() + b"\n"
+        return
+    record = json.loads(block.data)
+    assert set(record) == ({"type", "data"} if type_ == "Item" else {"edge", "from", "to", "data"})
+    assert {**record["data"], **{end: record[end] for end in ("from", "to") if end in record}} == row
+
+
+def test_a_broken_first_line_says_nothing_of_the_others(tmp_path: Path) -> None:
+    g = graph(tmp_path, SCHEMA)
+    (tmp_path / "Item.jsonl").write_text('{"sku": \n\n{"sku": "a"}\n{"sku": "b"}\n')
+    g.load(tmp_path / "Item.jsonl", quarantine=tmp_path / "bad")
+    assert [row["s"] for row in g.query("query q() { match { $i: Item } return { $i.sku as s } order { s } }").rows] == ["a", "b"]
+    (file,) = (tmp_path / "bad").glob("*.jsonl")
+    assert [json.loads(line)["record"] for line in file.read_text().splitlines()] == ['{"sku": ']
 
 
 def test_rows_delete_as_those_of_frames_do(tmp_path: Path) -> None:

@@ -91,16 +91,20 @@ def text_start(head: bytes) -> int:
 
 
 def first_members(source: ByteSource) -> frozenset[str]:
-    """Names of the members of the first line of a text that is not blank; none if there is no such line, or it is no object."""
-    text, head = Text(source), b""
-    while piece := text.read(_PIECE):
-        head = (head + piece).lstrip()
-        if b"\n" in head or len(head) > MAX_LINE_BYTES:
+    """Names of the members of the first line of a text that is an object, as far as one can see; none if there is none."""
+    text, begun, seen = Text(source), b"", 0
+    while seen <= MAX_LINE_BYTES:
+        piece = text.read(_PIECE)
+        seen += len(piece)
+        *lines, begun = (begun + piece).split(b"\n") if piece else (begun, b"")
+        for line in lines:
+            try:
+                return frozenset(_MEMBERS.decode(line))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                continue  # a line that is broken says nothing of the others
+        if not piece:
             break
-    try:
-        return frozenset(_MEMBERS.decode(head.partition(b"\n")[0]))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return frozenset()
+    return frozenset()
 
 
 def require_packed(head: bytes, codec: str) -> None:

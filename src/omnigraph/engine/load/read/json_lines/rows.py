@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -54,18 +54,21 @@ def _as_records(block: LineBlock, type_: EntityType, columns: Columns) -> LineBl
 
 
 def _as_record(line: bytes, type_: EntityType, of_folders: bytes) -> bytes:
+    """The record that a row stands for. What is no object of JSON stays as it is, and whoever reads it says what is wrong:
+    within a record it might say what is done with it."""
     text = line.strip(b" \t\r\v\f")
-    if not text:
+    members = _members(text) if text else None
+    if members is None:
         return line
-    if type_.is_node and not of_folders and b'"_op"' not in text:
+    if type_.is_node and not of_folders and COLUMN not in members:
         return b'{"type":%b,"data":%b}' % (_text(type_.name), text)
-    try:
-        members = _members(text)
-    except (ValueError, RecursionError):  # whoever reads it says what is wrong
-        return line
     said = {"edge" if type_.is_edge else "type": _text(type_.name)}
     data: list[tuple[str, bytes]] = []
-    for name, value in members:
+    try:
+        every = _every(text, members)
+    except (ValueError, RecursionError):
+        return line
+    for name, value in every:
         if name == COLUMN and COLUMN not in type_.properties:
             if value != b"null":
                 said["op"] = value
@@ -78,12 +81,24 @@ def _as_record(line: bytes, type_: EntityType, of_folders: bytes) -> bytes:
     return b'{%b,"data":{%b}}' % (head, rest.rstrip(b","))
 
 
-def _members(text: bytes) -> list[tuple[str, bytes]]:
-    """The members of an object as they are written, a repeated one as often as it is there: the reader refuses it."""
-    found = _MEMBERS.decode(text)
+def _members(text: bytes) -> Mapping[str, bytes | msgspec.Raw] | None:
+    """The members of an object as they are written; None if the text is not one object of JSON, and nothing else."""
+    try:
+        return _MEMBERS.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:  # NaN and its like, of which the reader says what they are
+        found = json.loads(text.decode())
+    except (ValueError, RecursionError):
+        return None
+    return {name: json.dumps(value).encode() for name, value in found.items()} if isinstance(found, dict) else None
+
+
+def _every(text: bytes, members: Mapping[str, bytes | msgspec.Raw]) -> list[tuple[str, bytes]]:
+    """The members of an object, a repeated one as often as it is there: the reader refuses it."""
     pairs: list[tuple[str, Any]] = json.JSONDecoder(object_pairs_hook=lambda pairs: pairs).decode(text.decode())
-    twice = [(name, b"null") for name in found if sum(name == other for other, _ in pairs) > 1]
-    return [*((name, bytes(value)) for name, value in found.items()), *twice]
+    twice = [(name, b"null") for name in members if sum(name == other for other, _ in pairs) > 1]
+    return [*((name, bytes(value)) for name, value in members.items()), *twice]
 
 
 def _text(text: str) -> bytes:
