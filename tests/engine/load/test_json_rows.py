@@ -215,6 +215,27 @@ def test_what_is_put_into_a_record_is_one_object(text: str, type_: str) -> None:
     assert {**record["data"], **{end: record[end] for end in ("from", "to") if end in record}} == row
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type": "Item", "op": "delete", "data": {"sku": "a1", "price": ' + "9" * 5000 + "}}",
+        '{"type": "Item", "op": "delete", "data": {"sku": "a1", "price": NaN}}',
+        '{"type": "Item", "op": "delete", "data": {"sku": "a1", "tags": ' + "[" * 5000 + "]" * 5000 + "}}",
+        '{"from": "Ada", "to": "a1", "_op": "upsert", "_op": "delete"}',
+        '{"from": "Ada", "to": "a1", "_op": "delete", "_op": null}',
+    ],
+)
+@pytest.mark.parametrize("type_", ["Bought", "Person"])
+def test_a_row_is_never_read_as_a_record_of_its_own(tmp_path: Path, line: str, type_: str) -> None:
+    g = people(tmp_path)
+    g.load([{"edge": "Bought", "from": "Ada", "to": "a1", "data": {}}], mode="merge")
+    before = exported(g)
+    path = tmp_path / "x.jsonl"
+    path.write_text(('{"from": "Ada", "to": "a1"}' if type_ == "Bought" else '{"name": "Bo"}') + "\n" + line + "\n")
+    assert {v.line for v in refused(g, {type_: path})} == {2}
+    assert exported(g) == before
+
+
 def test_a_broken_first_line_says_nothing_of_the_others(tmp_path: Path) -> None:
     g = graph(tmp_path, SCHEMA)
     (tmp_path / "Item.jsonl").write_text('{"sku": \n\n{"sku": "a"}\n{"sku": "b"}\n')
@@ -244,3 +265,20 @@ def test_an_inferred_schema_loads_the_files_it_was_inferred_from(tmp_path: Path)
     files.append(written(tmp_path / "Person.jsonl", [{"name": "Ada"}]))
     g = og.init(tmp_path / "inferred", schema=og.infer_schema(files))
     assert g.load(files).rows == 5
+
+
+def test_what_folders_say_and_what_files_are_called_is_inferred_as_it_is_loaded(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    for year in (2023, 2024):
+        path = folder / "order-items" / f"year={year}" / "part-0.json"
+        path.parent.mkdir(parents=True)
+        written(path, [{"sku": f"s{year}"}])
+    (folder / "my-file.csv").write_text("code,n\na,1\n")
+    schema = og.infer_schema([folder])
+    assert "year: I64" in schema
+    g = og.init(tmp_path / "inferred", schema=schema)
+    assert g.load(folder).rows == 3
+    assert g.query("query q() { match { $i: OrderItems } return { $i.year as y } order { y } }").rows == [
+        {"y": 2023},
+        {"y": 2024},
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,15 @@ def test_no_secret_of_the_server_is_sent_to_an_address_of_somebodys_choice(
     assert server.deploy("again", wanted(good)).json()["deployment"]["status"] == "applied", "as it was applied"
     assert server.deploy("moved", wanted(good.replace("good.", "evil."))).status_code == 409
     assert server.deploy("other", wanted(good.replace("EMBEDDING_KEY", "OTHER"))).status_code == 409
+
+
+def test_a_deployment_that_is_sent_several_times_at_once_happens_once(server: Deployed) -> None:
+    wanted = {**FILES, "people.pg": MORE}
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda _: server.deploy("same", wanted), range(2)))
+    assert {answer.status_code for answer in answers} <= {200, 202}, [answer.text for answer in answers]
+    ended = server.ask("GET", "/deployments/same").json()
+    assert (ended["deployment"]["status"], ended["active"]) == ("applied", True)
 
 
 def test_everything_is_written_down(server: Deployed) -> None:

@@ -39,6 +39,8 @@ SHOWN: Final = 100
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,74}")
 _FINISHING: Final = 0.1
 """Seconds in which whoever has given the lock back writes down what came of it."""
+_BEGINNING: Final = 10.0
+"""Seconds in which whoever has taken the lock writes down that it has begun."""
 _UNREACHED: Final = frozenset({"state_read_error", "state_write_error", "state_lock_error", "state_lock_read_error"})
 
 
@@ -109,7 +111,7 @@ def deploy(control: Control, deployment_id: str) -> Deployment:
 
     applied = apply(control, operation=_operation(deployment_id), begun=begin)
     if not begun:
-        now = _seen(store, deployment_id)
+        now = _begun_by_another(store, deployment_id)
         if now is not None and (now.record.result is not None or now.in_progress):
             return now
         raise DeploymentRefused([d for d in applied.diagnostics if d.severity == "error"])
@@ -166,6 +168,17 @@ def _seen(store: ClusterStore, deployment_id: str) -> Deployment | None:
     time.sleep(_FINISHING)  # it may have ended just now
     again = store.read_deployment(deployment_id)
     return Deployment(found[0] if again is None else again[0])
+
+
+def _begun_by_another(store: ClusterStore, deployment_id: str) -> Deployment | None:
+    """The same deployment, sent twice at once: whoever holds the lock for it is about to write down that it has begun."""
+    until = time.monotonic() + _BEGINNING
+    while True:
+        found = _seen(store, deployment_id)
+        held = store.read_lock(Diagnostics()) if found is None else None
+        if held is None or held[0].operation != _operation(deployment_id) or time.monotonic() > until:
+            return found or _seen(store, deployment_id)
+        time.sleep(_FINISHING)
 
 
 def _require_same(record: DeploymentRecord, digest: str) -> None:

@@ -28,7 +28,8 @@ from omnigraph.engine.history.past import Past
 from omnigraph.engine.reviews import verdicts
 from omnigraph.engine.reviews.review import STATES, Review, ReviewDiff, ReviewList, ReviewState
 from omnigraph.engine.snapshot.view import View
-from omnigraph.errors import ChangesUnreadable, HistoryReclaimed, NotFound, ReviewOver, StorageError, UsageError
+from omnigraph.errors import ChangesUnreadable, HistoryReclaimed, MergeConflict, NotFound, ReviewOver, StorageError, UsageError
+from omnigraph.hints import Hint, Option
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.limits import MAX_REVIEW_TEXT_CHARS, MAX_REVIEW_TITLE_CHARS
 from omnigraph.model.phrases import counted, one_line
@@ -382,7 +383,11 @@ class Reviews:
         verdicts.require_no_objection(record, self._source(record), self._of_the_same(record))
         gate = _Gate(self, record, self._named(seen(review, commit)), rules, actor)
         wanted = Wanted(False, resolve, strict, actor, message or f"Merge review {record.id}: {record.title}", gate=gate)
-        merged = self._after_merge(self._past.merge(record.source, record.target, wanted))
+        try:
+            merged = self._after_merge(self._past.merge(record.source, record.target, wanted))
+        except MergeConflict as error:
+            hint = Hint("Nothing was changed. The diff of the review lists the conflicts; decide with ", Option("resolve"), ".")
+            raise MergeConflict(error.message, conflicts=error.conflicts, hidden=error.hidden, hint=hint) from error.__cause__
         return gate.written(merged)
 
     def _of_the_same(self, record: StoredReview) -> Iterator[StoredReview]:

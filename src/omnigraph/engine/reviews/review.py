@@ -307,7 +307,7 @@ class ReviewDiff:
         if self.preview is None:
             return [] if self.problem is None else [printable(f"cannot be merged: {self.problem}")]
         if self.preview.conflicts:
-            return [f"merging it now: {counted(len(self.preview.conflicts), 'conflict')}"]
+            return [f"merging it now: {repr(self.preview).partition(chr(10))[0]}", *repr(self.preview).splitlines()[1:]]
         return [f"merging it now: {self.preview.outcome.replace('_', ' ')}"]
 
     def _repr_html_(self) -> str:

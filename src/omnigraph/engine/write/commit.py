@@ -89,8 +89,8 @@ def commit(
 
 
 def _by_name(overtaken: ReadSetChanged, view: View) -> ReadSetChanged:
-    """The same of types, by their names: storage knows keys of tables."""
-    message = overtaken.message
+    """The same of types, by their names: storage knows keys of tables, and pins."""
+    message = re.sub(r": expected pin \w+, found \w+", "", overtaken.message)
     for type_ in (*view.catalog.nodes.values(), *view.catalog.edges.values()):
         message = re.sub(rf"\b(?:table )?{re.escape(table_key(type_))}\b", type_.name, message)
     return ReadSetChanged(message, hint=overtaken.advice)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from omnigraph.engine.load.read.any_format.batches import batches_of
 from omnigraph.engine.load.read.conversion.columns import python_rows
 from omnigraph.engine.load.read.inputs.content import Text, Unfit
-from omnigraph.engine.load.read.inputs.naming import ENDINGS, Format, form_of
+from omnigraph.engine.load.read.inputs.naming import ENDINGS, Format, columns_within, form_of, type_name
 from omnigraph.engine.load.read.inputs.sources import CELLS, Input
 from omnigraph.engine.load.read.json_lines.lines import line_blocks
 from omnigraph.engine.load.read.rows.types import ENDS
@@ -66,6 +66,8 @@ class _Found:
     text: bool = False
     """Whether values are texts, whatever they mean."""
     is_edge: bool = False
+    folders: set[str] = field(default_factory=set)
+    """Columns that folders are called after, whose values are texts as well."""
     more: bool = False
     """Whether there are rows that nobody looked at."""
     key: str | None = None
@@ -94,7 +96,7 @@ def proposed(paths: Iterable[str], options: Mapping[str, str] | None = None) -> 
                 raise UsageError(f"{file.path}: what kind of file is it?", hint=f"Files end in {', '.join(ENDINGS)}.")
             input_ = Input(form.format, file.path, file.path, None, file.size, dict(options or {}), form.packed)
             try:
-                _look(input_, _type_name(file.path), found)
+                _look(input_, _type_name(file.path), dict(columns_within(file.within)), found)
             except Unfit as error:
                 raise UsageError(f"{file.path} cannot be read: {error}", hint="Mend the file, or leave it out.") from None
     if not found:
@@ -117,18 +119,16 @@ def _type_name(path: str) -> str:
     stem = parts[-1].partition(".")[0]
     if stem.startswith("part-") and len(parts) > 1:
         stem = parts[-2].partition(".")[0]
-    return _capitalized(stem)
+    return type_name(stem)
 
 
-def _capitalized(stem: str) -> str:
-    words = [word for word in re.split(r"[^A-Za-z0-9]+", stem) if word]
-    name = "".join(word[0].upper() + word[1:] for word in words) or "Thing"
-    return name if name[0].isalpha() else f"T{name}"
-
-
-def _look(input_: Input, name: str, found: dict[str, _Found]) -> None:
+def _look(input_: Input, name: str, folders: Mapping[str, str | None], found: dict[str, _Found]) -> None:
+    """What a file has, and what the folders it is in say of every row."""
     for type_, row, is_edge in _records(input_, name) if input_.format is Format.NDJSON else _columns(input_, name, found):
         seen = found.setdefault(type_, _Found(type_))
+        if folders and type_ == name:
+            row = {**row, **folders}
+            seen.folders.update(folders)
         seen.files.setdefault(os.path.basename(input_.content))
         seen.is_edge |= is_edge
         if len(seen.rows) < ROWS:
@@ -216,7 +216,8 @@ def _type_of(found: _Found, name: str) -> str:
     known = found.kinds.get(name, "")
     if known:
         return known
-    kinds = {_kind(value, text=found.text) for value in found.values(name) if value is not None}
+    texts = found.text or name in found.folders
+    kinds = {_kind(value, text=texts) for value in found.values(name) if value is not None}
     if not kinds or kinds == {"[]"}:
         return "[String]" if kinds else "String"
     lists = {kind[1:-1] for kind in kinds if kind.startswith("[")} - {""}
@@ -224,7 +225,7 @@ def _type_of(found: _Found, name: str) -> str:
         element = _widest(lists) if all(kind.startswith("[") for kind in kinds) else "?"
         return f"[{element}]" if element != "?" else "?"
     widest = _widest(kinds)
-    texts = found.text or kinds <= {"String", "Date", "DateTime"}
+    texts = texts or kinds <= {"String", "Date", "DateTime"}
     return "String" if widest == "?" and texts and "?" not in kinds else widest
 
 

@@ -248,7 +248,8 @@ class Reader:
                 return None
         elif ("type" in value) == ("edge" in value):
             both = "`type` and `edge`" if "type" in value else "neither `type` nor `edge`"
-            self._broken(number, "record", "", f"a record is a node or an edge: this one has {both}")
+            rows = "" if "type" in value or "data" in value else " (a file of rows of one type has to be given that type)"
+            self._broken(number, "record", "", f"a record is a node or an edge: this one has {both}{rows}")
             return None
         given = edge if isinstance(edge, str) else name
         if not isinstance(given, str):

@@ -15,6 +15,7 @@ it, as far as the folder that was given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final
@@ -147,7 +148,15 @@ class Naming:
         stem = path.rpartition("/")[2].partition(".")[0]
         folded = {name.lower(): name for name in self._catalog.nodes}
         known = self._catalog.nodes.get(stem) or self._catalog.edge(stem)
-        return known or self._catalog.nodes.get(folded.get(stem.lower(), ""))
+        known = known or self._catalog.nodes.get(folded.get(stem.lower(), ""))
+        return known or self._catalog.nodes.get(type_name(stem)) or self._catalog.edge(type_name(stem))
+
+
+def type_name(stem: str) -> str:
+    """What a type is called that is called after a file: `order-items.csv` has OrderItems."""
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", stem) if word]
+    name = "".join(word[0].upper() + word[1:] for word in words) or "Thing"
+    return name if name[0].isalpha() else f"T{name}"
 
 
 def columns_within(folders: Iterable[str]) -> Columns:

@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -54,21 +54,24 @@ def _as_records(block: LineBlock, type_: EntityType, columns: Columns) -> LineBl
 
 
 def _as_record(line: bytes, type_: EntityType, of_folders: bytes) -> bytes:
-    """The record that a row stands for. What is no object of JSON stays as it is, and whoever reads it says what is wrong:
-    within a record it might say what is done with it."""
+    """The record that a row stands for. What is no object of JSON stays as it is: whoever reads it finds that, too, and says what
+    is wrong. Within a record it might say what is done with it. No object is read as a record of its own."""
     text = line.strip(b" \t\r\v\f")
-    members = _members(text) if text else None
-    if members is None:
+    if not text:
         return line
-    if type_.is_node and not of_folders and COLUMN not in members:
-        return b'{"type":%b,"data":%b}' % (_text(type_.name), text)
-    said = {"edge" if type_.is_edge else "type": _text(type_.name)}
-    data: list[tuple[str, bytes]] = []
     try:
-        every = _every(text, members)
-    except (ValueError, RecursionError):
+        members = _members(text)
+        if type_.is_node and not of_folders and COLUMN not in members:
+            return b'{"type":%b,"data":%b}' % (_text(type_.name), text)
+        twice = _repeated(text)
+    except ValueError:
         return line
-    for name, value in every:
+    except RecursionError:
+        return _TOO_DEEP
+    said = {"edge" if type_.is_edge else "type": _text(type_.name)}
+    data = [(name, b"null") for name in twice for _ in range(2)]  # the reader refuses them
+    for name, written in members.items():
+        value = bytes(written)
         if name == COLUMN and COLUMN not in type_.properties:
             if value != b"null":
                 said["op"] = value
@@ -81,24 +84,40 @@ def _as_record(line: bytes, type_: EntityType, of_folders: bytes) -> bytes:
     return b'{%b,"data":{%b}}' % (head, rest.rstrip(b","))
 
 
-def _members(text: bytes) -> Mapping[str, bytes | msgspec.Raw] | None:
-    """The members of an object as they are written; None if the text is not one object of JSON, and nothing else."""
+def _members(text: bytes) -> Mapping[str, bytes | msgspec.Raw]:
+    """The members of an object as they are written; `ValueError` if the text is not one object of JSON, and nothing else."""
     try:
         return _MEMBERS.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         pass
-    try:  # NaN and its like, of which the reader says what they are
-        found = json.loads(text.decode())
-    except (ValueError, RecursionError):
-        return None
-    return {name: json.dumps(value).encode() for name, value in found.items()} if isinstance(found, dict) else None
+    found = json.loads(text.decode(), parse_int=_Written, parse_float=_Written, parse_constant=_Written)  # NaN and its like
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    return {name: _spelt(value).encode() for name, value in found.items()}
 
 
-def _every(text: bytes, members: Mapping[str, bytes | msgspec.Raw]) -> list[tuple[str, bytes]]:
-    """The members of an object, a repeated one as often as it is there: the reader refuses it."""
-    pairs: list[tuple[str, Any]] = json.JSONDecoder(object_pairs_hook=lambda pairs: pairs).decode(text.decode())
-    twice = [(name, b"null") for name in members if sum(name == other for other, _ in pairs) > 1]
-    return [*((name, bytes(value)) for name, value in members.items()), *twice]
+class _Written(str):
+    """A number as it is written."""
+
+
+def _spelt(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{_spelt(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_spelt, value)) + "]"
+    return str(value) if isinstance(value, _Written) else json.dumps(value)
+
+
+def _repeated(text: bytes) -> list[str]:
+    """Names of members that an object has more than once."""
+    pairs: list[tuple[str, object]] = _PAIRS.decode(text.decode())
+    names = [name for name, _ in pairs]
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+_PAIRS: Final = json.JSONDecoder(object_pairs_hook=list, parse_int=str, parse_float=str, parse_constant=str)
+_TOO_DEEP: Final = b"nested too deeply"
+"""A line that is refused, for one of which nobody can say what it holds."""
 
 
 def _text(text: str) -> bytes:
