@@ -189,7 +189,7 @@ def test_several_requests_are_under_way(server: Server) -> None:
 def test_what_was_under_way_at_a_failure_is_waited_for(server: Server) -> None:
     from omnigraph.embedding.paced import Requests
 
-    server.latency = 0.1
+    server.latency = 0.5
     server.then(Reply(status=400))
     paced = Paced(made(server, pace=Pace(in_flight=4)))
     found: list[str] = []
