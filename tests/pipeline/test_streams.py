@@ -20,7 +20,7 @@ SCHEMA = """
     node Person { name: String @key  age: I32? }
     edge Knows: Person -> Person { since: Date? }
 """
-ROUNDS = 60
+ROUNDS = 120
 """Seconds a stream may take here."""
 
 
