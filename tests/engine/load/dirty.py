@@ -71,7 +71,8 @@ def as_lines(folder: Path, given: Rows, broken: list[str]) -> Any:
 
 
 def as_rows(folder: Path, given: Rows, broken: list[str]) -> Any:
-    """Lines that do not say their types: `dict`, because it is said for them."""
+    """Lines that do not say their types: it is said for them. (A first line that says it is refused before any is read.)"""
+    broken = [line for line in broken if not line.endswith("{}}")]
     return {name: written(folder / f"{name}.rows.jsonl", [*its, *broken]) for name, its in given.items() if its or broken}
 
 
