@@ -159,8 +159,10 @@ def test_put_replaces_and_patch_changes_what_is_given(g: og.Graph) -> None:
         g.blob("node", "Person", "Ada", "photo")
 
 
-def test_put_takes_what_parameters_take(g: og.Graph) -> None:
-    g.put("Order", {"tenant": "b", "number": "8", "total": 2})
+def test_put_takes_what_a_load_of_records_takes(g: og.Graph) -> None:
+    with pytest.raises(og.ParameterError, match="`number` must be I64, not a string"):
+        g.put("Order", {"tenant": "b", "number": "8", "total": 2})
+    g.put("Order", {"tenant": "b", "number": 8, "total": 2})
     assert g.get("Order", ("b", 8))["total"] == 2.0  # type: ignore[index]
     g.put("Day", {"on": dt.date(2024, 6, 1), "note": "x"})
     g.put("Person", {"name": "Eve", "photo": b"bytes"})
