@@ -206,7 +206,7 @@ def test_paths_that_are_none(path: str) -> None:
 def test_texts_that_are_none_and_too_many() -> None:
     with pytest.raises(UsageError, match="is not text"):
         SentFiles({"a": "\ud800"}, "w", "r")
-    with pytest.raises(UsageError, match="too large"):
+    with pytest.raises(UsageError, match="at most 10,000 files"):
         SentFiles({f"f{n}": "" for n in range(10_001)}, "w", "r")
 
 

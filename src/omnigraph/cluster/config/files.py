@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from omnigraph.errors import UsageError
+from omnigraph.model.phrases import counted
 
 if TYPE_CHECKING:
     from omnigraph.cluster.config.cluster_yaml import Config
@@ -89,7 +90,10 @@ class SentFiles:
 
     def __init__(self, files: Mapping[str, str], where: str, root: str) -> None:
         if len(files) > MOST:
-            raise UsageError(f"a configuration of {len(files)} files is too large; the most is {MOST}", hint="")
+            raise UsageError(
+                f"a configuration has at most {counted(MOST, 'file')}, and this one {len(files):,}",
+                hint="Send what it needs alone.",
+            )
         self._files: dict[str, bytes] = {}
         for path, text in files.items():
             if not path or path != posixpath.normpath(path) or path.startswith(("/", "..")) or "\\" in path or "\0" in path:
