@@ -32,7 +32,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from threading import Event, Lock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import lance
 import pyarrow as pa
@@ -57,9 +57,11 @@ from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import damaged, encoded
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import Filter, equal, one_of
-from omnigraph.storage.lance_format.made_files import FewRows
 from omnigraph.storage.lance_format.small_files import FILE_WRITER
 from omnigraph.storage.tables.changes import TableState
+
+if TYPE_CHECKING:
+    from omnigraph.storage.lance_format.made_files import FewRows
 
 TAIL_COMMITS = 64
 """Most commits in the tail."""

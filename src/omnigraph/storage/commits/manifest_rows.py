@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -16,7 +16,9 @@ from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.lineage import DamagedCommit
 from omnigraph.storage.files.records import decoded, encoded
 from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal
-from omnigraph.storage.lance_format.made_files import FewRows
+
+if TYPE_CHECKING:
+    from omnigraph.storage.lance_format.made_files import FewRows
 
 SCHEMA = pa.schema(
     [
@@ -47,6 +49,8 @@ def rows_of(entries: Iterable[Entry]) -> FewRows:
 
     texts = [[text.encode() for text in column] for column in (kinds, keys)]
     columns = (*texts, struct.pack(f"<{len(numbers)}q", *numbers), records)
+    from omnigraph.storage.lance_format.made_files import FewRows  # whoever only reads makes no rows
+
     return FewRows(SCHEMA, len(records), tuple((column, None) for column in columns), table)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from threading import Lock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from lance import LanceDataset
@@ -24,7 +24,9 @@ from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.lance_format.fragments import PlainDataFile, plain
-from omnigraph.storage.lance_format.made_files import FewRows, Template
+
+if TYPE_CHECKING:
+    from omnigraph.storage.lance_format.made_files import FewRows, Template
 
 Columns = tuple[tuple[str, int], ...]
 """Names and identities of columns."""
@@ -67,10 +69,12 @@ class SmallFiles:
         layout = self._layouts.get((columns, rows.schema)) if place.is_local else None
         if layout is not None:
             return _file(place, location, layout, rows, call)
-        table = rows.table() if isinstance(rows, FewRows) else rows
+        table = rows if isinstance(rows, pa.Table) else rows.table()
         (made,) = plain(place.effects.run(call, lambda: write_fragments(table, dataset, mode="append")))
         if len(made.files) == 1 and place.is_local:
             (file,) = made.files
+            from omnigraph.storage.lance_format.made_files import Template  # whoever only reads makes no files
+
             template = Template.of(place.get(f"{location}/{DATA}/{file.path}"), rows.schema)
             indices = tuple(file.column_indices)
             if indices != tuple(range(len(rows.schema))):
@@ -88,7 +92,7 @@ def _file(place: Place, location: str, layout: _Layout, rows: pa.Table | FewRows
     path = f"{location}/{DATA}/{name}"
     content = None if layout.template is None else layout.template.file_of(rows)
     if content is None:
-        table = rows.table() if isinstance(rows, FewRows) else rows
+        table = rows if isinstance(rows, pa.Table) else rows.table()
         size = place.effects.run(call, lambda: _written_by_lance(place.child(path), layout, table))
     else:
         place.put_unseen(path, content, call)
