@@ -56,7 +56,9 @@ class Option(_Value):
 
     def __init__(self, name: str, value: object = ANY) -> None:
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "value", value)
+        object.__setattr__(
+            self, "value", ANY if isinstance(value, str) and value == ANY else value
+        )  # also one that has travelled
 
     def __reduce__(self) -> tuple[object, ...]:
         return Option, (self.name, self.value)

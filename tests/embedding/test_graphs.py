@@ -229,13 +229,13 @@ def test_nothing_is_embedded_twice_after_a_kill_but_what_was_under_way(server: S
     count, path = 300, tmp_path / "g"
     graph = made(path, None, count)
     before = graph.commits()
-    server.latency = 0.15
+    server.latency = 0.5  # answers of a quarter of a second are written down together: never those of two rounds
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     line = [sys.executable, str(Path(__file__).with_name("embedding_child.py")), str(path), server.url]
     child = subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + 60
-        while sum(server.texts.values()) < 100 and child.poll() is None and time.monotonic() < deadline:
+        while sum(server.texts.values()) < 200 and child.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
     finally:
         child.send_signal(signal.SIGKILL)
@@ -243,7 +243,7 @@ def test_nothing_is_embedded_twice_after_a_kill_but_what_was_under_way(server: S
     assert child.returncode == -signal.SIGKILL, said
     assert KEY.encode() not in said
     first = sum(server.texts.values())
-    assert 100 <= first < count
+    assert 200 <= first < count
     assert graph.commits() == before
     server.latency = 0
     with og.open(path, embedder=by(server)) as again:
@@ -253,7 +253,8 @@ def test_nothing_is_embedded_twice_after_a_kill_but_what_was_under_way(server: S
         assert again.verify(deep=True).ok
     assert set(server.texts) == {f"text {n}" for n in range(count)}
     twice = sum(n - 1 for n in server.texts.values())
-    assert twice <= 2 * 4 * 10  # four requests of ten texts under way, four answered and not written down yet
+    a_round = 4 * 10  # four requests of ten texts
+    assert twice <= 3 * a_round  # one under way, one answered and not written down yet, one for a machine that is busy
     for file in path.rglob("*"):
         assert not file.is_file() or KEY.encode() not in file.read_bytes()
 

@@ -145,6 +145,7 @@ FREE = {
     Result.to_pandas: "takes nothing",
     Result.to_polars: "takes nothing",
     Result.to_dict: "takes nothing",
+    Result.json_columns: "takes nothing",
     Result.json_rows: "takes nothing",
 }
 """Public methods that are not called here, and why."""

@@ -17,6 +17,7 @@ from tests.engine.graphs import Data, add, delete, make_graph, upsert
 
 import omnigraph as og
 from omnigraph.engine.arrays.numbering import NOBODY, Numbering
+from omnigraph.engine.snapshot import memory as kept
 from omnigraph.engine.snapshot.memory import Memory
 
 
@@ -35,6 +36,7 @@ def test_memory_forgets_what_was_not_used_for_the_longest_time() -> None:
 def test_memory_forgets_pins_that_nobody_uses_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(kept, "IDLE_SECONDS", 30.0)
     memory = Memory(1 << 20)
     for pin in range(100):
         now += 1

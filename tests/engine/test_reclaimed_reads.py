@@ -63,3 +63,29 @@ def _outcome(read: Callable[[og.Graph, str], object], graph: og.Graph, at: str) 
         return str(read(graph, at))
     except og.HistoryReclaimed:
         return "reclaimed"
+
+
+def test_a_handle_goes_on_writing_after_a_cleanup(tmp_path: Path) -> None:
+    """What it knows of earlier commits may be gone: the newest one says the same."""
+    made = og.init(tmp_path / "g", "node P { name: String @key  age: I32? }  edge K: P -> P { w: I32? }")
+    nodes = [{"type": "P", "data": {"name": f"n{n}"}} for n in range(300)]
+    made.load([*nodes, *({"edge": "K", "from": f"n{n}", "to": "n1", "data": {"w": n}} for n in range(300))])
+    made.mutate("query q() { delete K where w in [10, 20] }")
+    made.mutate('query q() { delete P where name = "n30" }')
+    stays = og.open(made.uri)
+    stays.query("query q() { match { $a: P  $a k $b } return { count($b) as c, max($a.age) as m } }")
+    made.mutate("query q() { delete K where w in [11, 21] }")
+    made.mutate('query q() { delete P where name = "n31" }')
+    reclaim(og.open(made.uri)._store, keep=1, older_than=timedelta(0), grace=timedelta(0), dry_run=False)
+    done = [
+        stays.mutate(f"query q() {{ {statement} }}")
+        for statement in (
+            'insert K { from: "n5", to: "n6" }',
+            'update K set { w: 1 } where from = "n5"',
+            'delete K where from = "n7"',
+            'update P set { age: 1 } where name = "n50"',
+            'delete P where name = "n51"',
+        )
+    ]
+    assert [(r.affected_nodes, r.affected_edges) for r in done] == [(0, 1), (0, 2), (0, 1), (1, 0), (1, 1)]
+    assert og.open(made.uri).query('query q() { match { $p: P { name: "n50" } } return { $p.age as a } }').one() == {"a": 1}

@@ -249,8 +249,8 @@ def _mixed_group(store: GraphStore) -> None:
 def _publish_together(store: GraphStore, *changes: Change) -> None:
     base = store.snapshot().commit
     plans = [PublishPlan(OpClass.LOGICAL, "change", base, (PlannedChange(PEOPLE, change),)) for change in changes]
-    waiting = [Waiting(plan, store.ids.next(), None) for plan in plans]
-    store._publisher(store.ref(MAIN))._publish_batch(waiting)
+    waiting = [Waiting(store.ids.next(), plan) for plan in plans]
+    store.publisher(store.ref(MAIN))._publish_batch(waiting)
     for each in waiting:
         each.outcome.result()
 

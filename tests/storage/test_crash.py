@@ -383,7 +383,7 @@ def test_an_interrupted_leader_does_not_strand_those_who_queue_behind_it(folder:
     new_graph(folder)
     effects = HoldingTheSwap()
     store = GraphStore.open(place(folder, effects=effects))
-    publisher = store._publisher(store.ref(MAIN))
+    publisher = store.publisher(store.ref(MAIN))
     outcomes: dict[str, object] = {}
 
     def write(key: str) -> None:

@@ -17,6 +17,7 @@ from omnigraph.storage.commits.lineage import (
     merge_base,
     merge_bases,
     nearest_ancestor,
+    only_of,
 )
 
 Dag = Mapping[str, tuple[str, ...]]
@@ -203,6 +204,12 @@ def test_wrong_clocks_cost_no_merge_base(given_: tuple[Dag, str, str], random: R
     found = set(merge_bases(other[first], other[second], looking_up(renamed)))
     common = distances(renamed, other[first]).keys() & distances(renamed, other[second]).keys()
     assert maximal(renamed, other[first], other[second]) <= found <= common
+
+
+@given(dags_with_two_commits())
+def test_what_only_one_of_two_commits_descends_from(given_: tuple[Dag, str, str]) -> None:
+    dag, first, second = given_
+    assert only_of(first, second, looking_up(dag)) == distances(dag, first).keys() - distances(dag, second).keys()
 
 
 def test_looking_for_bases_stays_near() -> None:

@@ -124,7 +124,7 @@ Write = Callable[[GraphStore], object]
 def outcomes_of_one_group(folder: Path, effects: Holding, *writes: Write, branch: str = MAIN) -> tuple[GraphStore, list[str]]:
     """Run the first write in a swap of its own and the others as far as they can share the next; what each was told."""
     store = GraphStore.open(place(folder, effects=effects))
-    publisher = store._publisher(store.ref(branch))
+    publisher = store.publisher(store.ref(branch))
     told = ["nothing"] * len(writes)
 
     def run(number: int) -> None:

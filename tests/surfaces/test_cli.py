@@ -267,6 +267,15 @@ def test_init_proposes_a_schema_and_creates_a_graph_only_if_told_to(og: Call, tm
     assert og("init", where, "--infer", tmp_path / "Person.csv", "--json").json["schema_source"] == shown.out
     assert og("init", where, "--infer", tmp_path / "Person.csv", "--yes").out == f"initialized {where}\n"
     assert og("load", where, "--data", tmp_path / "Person.csv", "--mode", "merge").code == 0
+    (tmp_path / "City.csv").write_text("name,Zip Code\nUlm,89073\n")
+    left_out = og("init", tmp_path / "cities", "--infer", tmp_path / "City.csv", "--yes")
+    assert "warning: column `Zip Code` of City is left out: names begin with a small letter" in left_out.err
+    (tmp_path / "Item.jsonl").write_text('{"name": "a", "odd": 1}\n{"name": "b", "odd": "x"}\n')
+    items, load = tmp_path / "items", f"load {tmp_path}/items --data {tmp_path}/Item.jsonl --mode merge --dialect compatible"
+    made = og("init", items, "--infer", tmp_path / "Item.jsonl")
+    assert f"// A load refuses what is left out. Without it: omnigraph {load}, which also takes" in made.out
+    assert og("init", items, "--infer", tmp_path / "Item.jsonl", "--yes").code == 0
+    assert og(*load.split()).code == 0
     both = og("init", where, "--infer", tmp_path / "Person.csv", "--schema", "x.pg")
     assert (both.code, "give one of --schema, --infer and --template" in both.err) == (2, True)
     assert og("init", where).code == 2

@@ -49,6 +49,19 @@ def test_load_changes_only_what_is_given(og: Call, people: Path, tmp_path: Path)
     assert "Person `Nobody` does not exist" in refused.err
 
 
+def test_load_of_the_compatible_dialect(og: Call, people: Path, tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_text('{"type": "Person", "data": {"name": "Ida", "age": "unknown", "shoes": 2}}\n')
+    load = ("load", people, "--data", path, "--mode", "merge")
+    assert og(*load).code == og(*load, "--dialect", "strict").code == 1
+    assert og(*load, "--dialect", "compatible").code == 0
+    assert og(*load, "--dialect", "loose").code == 2
+    with og_api.open(people) as g:
+        found = g.get("Person", "Ida")
+    assert found is not None
+    assert found["age"] is None
+
+
 def test_load_onto_a_new_branch(og: Call, people: Path, records: Path) -> None:
     missing = og("load", people, "--data", records, "--mode", "merge", "--branch", "etl/7")
     assert missing.code == 1
@@ -252,6 +265,10 @@ def test_a_problem_is_shown_in_its_file(og: Call, people: Path, tmp_path: Path) 
         ([], 2, "a query is missing"),
         (["names"], 2, "Stored queries need a server"),
         (["people.omni"], 2, "Name the graph by --store"),
+        (["-e"], 2, "the text of the query is missing after -e. Write: -e 'query q() { … }'"),
+        (["-e", "--branch", "main"], 2, "the text of the query is missing after -e. Write: -e 'query q() { … }'"),
+        (["-e", "q.gq"], 2, "`q.gq` is not the text of a query. A file of queries is named by --query: --query q.gq"),
+        ([NAMES], 2, "is the text of a query: write -e before it"),
         (["-e", NAMES, "--query", "x.gq"], 2, "exclude each other"),
         (["-e", NAMES, "--json", "--format", "csv"], 2, "exclude each other"),
         (["-e", NAMES, "--branch", "b", "--snapshot", "c"], 2, "exclude each other"),
@@ -269,6 +286,75 @@ def test_a_problem_is_shown_in_its_file(og: Call, people: Path, tmp_path: Path) 
 def test_questions_that_cannot_be_asked(og: Call, people: Path, arguments: list[str], code: int, told: str) -> None:
     ran = og("query", "--store", people, *arguments)
     assert (ran.code, told in ran.out + ran.err) == (code, True), ran.out + ran.err
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("query", ["-e", NAMES]),
+        ("query", []),
+        ("mutate", ["-e", ADD]),
+        ("explain", ["-e", NAMES]),
+        ("history", ["Person", "Ada"]),
+        ("branch create", []),
+        ("branch list", []),
+        ("branch merge", ["work"]),
+        ("blob get", ["node", "Person", "Ada", "photo"]),
+        ("review approve", ["1"]),
+        ("diff", ["main", "work"]),
+    ],
+)
+def test_a_graph_where_something_else_belongs(og: Call, people: Path, command: str, more: list[str], settled: bool) -> None:
+    if settled:
+        og("config", "set", "defaults.store", str(people))
+    other = people.rename(people.with_name("plain")) if command == "history" and not settled else people
+    for graph in (str(other), "nowhere.omni/", "s3://bucket/people"):
+        ran = og(*command.split(), graph, *more)
+        said = f"`{graph}` looks like a graph, which `omnigraph {command}` takes after --store"
+        assert (ran.code, said in ran.err) == (2, True), ran.err
+        assert f"Write: omnigraph {command} --store {graph} …" in ran.err
+
+
+def test_a_branch_may_be_called_like_a_graph(og: Call, people: Path) -> None:
+    assert og("branch", "create", "old.omni", "--store", people).code == 0
+    assert og("branch", "delete", "old.omni", "--uri", people, "--yes").code == 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (("--timeout", "0.000001"), "Or give the query more time: --timeout …."),
+        (("--memory-limit", "1"), "Or give the query more memory: --memory-limit …."),
+        (("--memory-limit", "0.001kB"), "the query may use 1 bytes"),
+    ],
+)
+def test_a_query_with_limits(og: Call, people: Path, limit: tuple[str, str], told: str) -> None:
+    ask = ("query", "--store", people, "-e", NAMES)
+    assert og(*ask, "--timeout", "60", "--memory-limit", "2 GB").out == og(*ask).out
+    ran = og(*ask, *limit)
+    assert (ran.code, told in ran.err) == (1, True), ran.err
+    assert og(*ask, *limit, "--json").json["code"] == "resource_limit"
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--memory-limit", "much"), ("--memory-limit", "0"), ("--memory-limit", "-1"), ("--timeout", "0")]
+)
+def test_limits_that_are_none(og: Call, people: Path, wrong: tuple[str, str]) -> None:
+    ran = og("query", "--store", people, "-e", NAMES, *wrong)
+    assert ran.code == 2
+    assert "500MB" in ran.err or wrong[0] == "--timeout"
+
+
+@pytest.mark.parametrize("command", ["query", "mutate", "explain"])
+@pytest.mark.parametrize("json", [(), ("--json",)], ids=["text", "json"])
+def test_a_graph_beside_a_forgotten_text_is_named_by_store(og: Call, people: Path, command: str, json: tuple[str, ...]) -> None:
+    for given in (("people.omni", "-e"), ("-e", "people.omni"), ("people.omni", "-e", "--branch", "main")):
+        ran = og(command, *given, *json)
+        assert ran.code == 2
+        assert f"Write: omnigraph {command} --store people.omni -e 'query q() {{ … }}'" in ran.out + ran.err
+    ran = og(command, "-e", NAMES, *json)
+    assert "Give its path or s3:// address with --store, or --server" in ran.out + ran.err
 
 
 def test_parameters_from_a_file_and_from_stdin(og: Call, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,6 +389,17 @@ def test_mutate(og: Call, people: Path) -> None:
         "branch": "main", "query_name": "q", "affected_nodes": 0, "affected_edges": 0, "actor_id": None, "commit": None,
     }  # fmt: skip
     assert og("mutate", "--store", people, "-e", NAMES).code == 1
+
+
+def test_a_mutation_that_changes_nothing_says_so(og: Call, people: Path, tmp_path: Path) -> None:
+    keyed = tmp_path / "keyed.omni"
+    with og_api.init(keyed, "node Person { name: String @key }\nedge Likes: Person -> Person @key(src, dst)") as g:
+        g.load({"Person": [{"name": "Ada"}, {"name": "Bob"}]})
+    again = ("mutate", "--store", keyed, "-e", 'query q() { insert Likes { from: "Ada", to: "Bob" } }')
+    assert og(*again).lines == ["changed main via q: 0 nodes, 1 edge"]
+    assert og(*again).lines == ["changed main via q: 0 nodes, 1 edge", "nothing is different: no commit was made"]
+    nobody = og("mutate", "--store", people, "-e", 'query q() { delete Person where name = "Nobody" }')
+    assert nobody.lines == ["changed main via q: 0 nodes, 0 edges", "nothing is different: no commit was made"]
 
 
 def test_a_lost_precondition_exits_with_4(og: Call, people: Path) -> None:

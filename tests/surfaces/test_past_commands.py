@@ -13,8 +13,9 @@ import omnigraph as og_api
 SET_AGE = "query set($n: String, $a: I32) { update Person set { age: $a } where name = $n }"
 
 
-def set_age(og: Call, people: Path, name: str, age: int, branch: str = "main") -> None:
-    ran = og("mutate", "--store", people, "--branch", branch, "-e", SET_AGE, "--params", json.dumps({"n": name, "a": age}))
+def set_age(og: Call, people: Path, name: str, age: int, branch: str = "main", *more: str) -> None:
+    params = json.dumps({"n": name, "a": age})
+    ran = og("mutate", "--store", people, "--branch", branch, "-e", SET_AGE, "--params", params, *more)
     assert ran.code == 0, ran.err
 
 
@@ -318,3 +319,21 @@ def test_an_approval_without_a_name_is_shown_as_one(og: Call, people: Path) -> N
     assert og("review", "approve", "1", "--uri", people).code == 0
     assert len(og("review", "show", "1", "--uri", people, "--json").json["verdicts"]) == 1, "nobody named is nobody twice"
     assert "nobody" not in og("review", "approve", "1", "--uri", people, "--as", "ada").out
+
+
+# ── the history of an entity ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_history_of_an_entity_names_who_changed_it(og: Call, people: Path) -> None:
+    og("branch", "create", "agent/7", "--uri", people)
+    change = ("--branch", "agent/7", "-e", SET_AGE, "--params", '{"n": "Bob", "a": 50}')
+    og("mutate", "--store", people, *change, "--as", "agent", "--message", "as he said")
+    og("branch", "merge", "agent/7", "--into", "main", "--uri", people, "--as", "boss")
+    merged, made = og("history", "Person", "Bob", "--uri", people).lines[:2]
+    assert " by boss: update age " in merged
+    assert made.startswith("  from ")
+    assert made.endswith(" by agent on agent/7: as he said")
+    set_age(og, people, "Bob", 51, "main", "--message", "a year later")
+    assert og("history", "Person", "Bob", "--uri", people).lines[0].endswith(": update age 50 → 51 (a year later)")
+    (origin,) = og("history", "Person", "Bob", "--uri", people, "--json").json["revisions"][1]["origins"]
+    assert (origin["actor_id"], origin["graph_branch"], origin["message"]) == ("agent", "agent/7", "as he said")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import pickle
 import pkgutil
 import re
@@ -25,6 +26,7 @@ from omnigraph.surfaces.cli.main import cli
 from omnigraph.surfaces.http.routes import ROUTES as HTTP_ROUTES
 from omnigraph.surfaces.wording import COMMAND_LINE, COMMANDS, FLAGS, PLAIN
 from omnigraph.wire import requests
+from omnigraph.wire.advice import advice_of, advice_output
 from omnigraph.wire.wording import HTTP, MEMBERS, ROUTES
 
 SOURCES = Path(omnigraph.__file__).parent
@@ -48,10 +50,8 @@ NOT_ON_THE_COMMAND_LINE = {
     "embedder": "a provider is an object of Python",
     "external_blobs": "of a graph that is opened from Python",
     "memory": "of a graph that is opened from Python",
-    "memory_limit": "queries have no such flag",
     "onto": "results of analytics are written from Python",
     "query": "of `og.view`, from Python",
-    "timeout": "queries have no such flag",
     "write_to": "results of analytics are written from Python",
 }
 """Options that hints may name and no command has: a hint with them is left out there."""
@@ -217,6 +217,17 @@ def test_the_hint_of_each_error_has_words_on_each_surface(cls: type[GraphError])
 
 
 @pytest.mark.parametrize(
+    "hint", [Hint("More time: ", Option("timeout"), "."), Hint(Action("load", Option("mode")), Hint(Option("types", {"a": "B"})))]
+)
+def test_a_hint_reads_the_same_after_a_journey(hint: Hint) -> None:
+    travelled = advice_of(json.loads(json.dumps(advice_output(hint))))
+    for again in (travelled, pickle.loads(pickle.dumps(hint))):
+        assert [again.worded(words) for words in (PYTHON, COMMAND_LINE, HTTP)] == [
+            hint.worded(words) for words in (PYTHON, COMMAND_LINE, HTTP)
+        ]
+
+
+@pytest.mark.parametrize(
     ("hint", "python", "shell"),
     [
         (Hint(Option("types", {"x.csv": "P"})), 'types={"x.csv": "P"}', "--type x.csv=P"),
@@ -227,8 +238,8 @@ def test_the_hint_of_each_error_has_words_on_each_surface(cls: type[GraphError])
         (Hint(Option("quarantine")), "quarantine=…", "--quarantine …"),
         (Hint(Option("max_bad", 0.01)), "max_bad=0.01", "--max-bad 0.01"),
         (Hint(Option("params", {"name": "Ada"})), 'params={"name": "Ada"}', '--params \'{"name": "Ada"}\''),
-        (Hint("Less.", Hint(" Or ", Option("timeout"), ".")), "Less. Or timeout=….", "Less."),
-        (Hint("Only ", Option("timeout")), "Only timeout=…", ""),
+        (Hint("Less.", Hint(" Or ", Option("memory"), ".")), "Less. Or memory=….", "Less."),
+        (Hint("Only ", Option("memory")), "Only memory=…", ""),
         (Hint(""), "", ""),
     ],
     ids=[

@@ -20,8 +20,9 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from omnigraph.catalog.canonical_json import compact
-from omnigraph.catalog.catalog import Property
+from omnigraph.catalog.catalog import EntityType, Property
 from omnigraph.errors import KeyValueError
+from omnigraph.model.conversions import Door, convert
 from omnigraph.model.types import INTEGER_RANGES, PropertyType, Scalar
 
 KeyValue = str | int | float | bool | date | datetime
@@ -52,6 +53,29 @@ def key_text(name: str, type_: PropertyType, value: KeyValue | None) -> str:
     if number is None:
         raise KeyValueError(f"key property `{name}` is {type_}, not {type(value).__name__}")
     return str(number)
+
+
+def end_key(node: EntityType) -> Property | None:
+    """The property whose value names a node of a type as well as its id does: its key, if that is one property and no text."""
+    (key,) = node.key if len(node.key) == 1 else (None,)
+    return None if key is None or key.type.scalar is Scalar.STRING else key
+
+
+def end_rule(node: EntityType) -> str:
+    """What names a node of a type where an edge refers to it."""
+    if not node.key:
+        return f"{node.name} has no key, and its id is a text"
+    if len(node.key) > 1:
+        ids = compact([f"<{prop.name}>" for prop in node.key])
+        return f"the key of {node.name} is several values, and its id their texts: {ids}"
+    return f"the key of {node.name} is `{node.key[0].name}: {node.key[0].type}`"
+
+
+def end_text(type_: PropertyType, value: object) -> str:
+    """A key value of a query as it is spelt in an id. An integer that the key cannot hold is the id of nobody."""
+    if type_.scalar.is_integer and isinstance(value, int):
+        return str(int(value))
+    return key_text("key", type_, convert(type_, value, Door.PARAMETERS))  # type: ignore[arg-type]
 
 
 def _whole(scalar: Scalar, value: KeyValue) -> int | None:

@@ -56,6 +56,8 @@ class Parameter:
     name: str
     type: PropertyType
     declared: bool = True
+    key: PropertyType | None = None
+    """What its values are where they name nodes by their keys: then it stands for the ids of these, which are texts."""
 
 
 ConstantItem = str | int | float | bool
@@ -452,6 +454,16 @@ class PatchNode:
 
 
 @frozen
+class PatchEdge:
+    """The same of an edge, which is between these ends afterwards."""
+
+    type: str
+    source: Expression
+    target: Expression
+    assignments: tuple[Assign, ...]
+
+
+@frozen
 class DeleteNode:
     type: str
     where: Condition
@@ -481,7 +493,16 @@ class DeleteMatched:
 
 
 Statement = (
-    InsertNode | InsertEdge | UpdateNode | UpdateEdge | PatchNode | DeleteNode | DeleteEdge | UpdateMatched | DeleteMatched
+    InsertNode
+    | InsertEdge
+    | UpdateNode
+    | UpdateEdge
+    | PatchNode
+    | PatchEdge
+    | DeleteNode
+    | DeleteEdge
+    | UpdateMatched
+    | DeleteMatched
 )
 
 

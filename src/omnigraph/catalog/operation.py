@@ -93,7 +93,7 @@ def describe(catalog: Catalog, query: lg.LogicalQuery) -> Operation:
         reads += targets
         if isinstance(statement, lg.InsertNode | lg.InsertEdge | lg.UpdateMatched | lg.DeleteMatched):
             reads += _pattern_facts(statement.pattern)
-        if isinstance(statement, lg.InsertEdge):
+        if isinstance(statement, lg.InsertEdge | lg.PatchEdge):
             edge = catalog.edges[statement.type]
             reads += [Fact("node", edge.source), Fact("node", edge.target)]
     return Operation((), _sorted(iter(reads)), _sorted(iter(writes)))
@@ -103,7 +103,7 @@ def _written(catalog: Catalog, statement: lg.Statement) -> Iterator[Fact]:
     match statement:
         case lg.InsertNode(name) | lg.UpdateNode(name) | lg.PatchNode(name):
             yield Fact("node", name)
-        case lg.InsertEdge(name) | lg.DeleteEdge(name) | lg.UpdateEdge(name):
+        case lg.InsertEdge(name) | lg.DeleteEdge(name) | lg.UpdateEdge(name) | lg.PatchEdge(name):
             yield Fact("edge", name)
         case lg.UpdateMatched(_, entity) | lg.DeleteMatched(_, entity) if entity.of_edge:
             yield Fact("edge", entity.label)

@@ -71,7 +71,11 @@ class RemoteGraph(Reads, History, Writes, Upkeep, Stored):
 
 
 def connect(url: str, *, graph: str, token: str | None = None, timeout: float = 60.0) -> RemoteGraph:
-    """A graph on a server. Without a token, OMNIGRAPH_BEARER_TOKEN of the environment is sent, if it is set."""
+    """A graph on a server. Without a token, OMNIGRAPH_BEARER_TOKEN of the environment is sent, if it is set.
+
+    `timeout`: seconds to wait for a connection, and for the answer to a read, each of up to three times that it is sent. What
+    changes the graph, and what goes through all of it, is waited for as long as it takes: the server bounds it.
+    """
     for what, value in (("url", url), ("graph", graph)):
         if not isinstance(value, str) or not value.strip():
             raise UsageError(f"{what} must be a text, not {value!r}", hint="")

@@ -63,7 +63,8 @@ class History(Asking):
             commit = commit_of(revision.commit)
             new = self._typed(at=commit.id)
             old = new if commit.parent is None else self._typed(at=commit.parent)
-            revisions.append(Revision(commit, new.change(revision.change, old)))
+            origins = tuple(map(commit_of, given(revision.origins) or ()))
+            revisions.append(Revision(commit, new.change(revision.change, old), origins))
         return EntityHistory(said.kind, said.type, said.id, said.branch, tuple(revisions), said.is_complete)
 
     @guarded()

@@ -186,7 +186,7 @@ class Reads(Asking):
         A key of several properties is a tuple in the order of the schema, or a mapping from names.
         """
         body = {"type": type, **one(type, key, id), **state(branch, at)}
-        said = self._transport.post("/get", body, own.EntityOutput, again=True)
+        said = self._transport.post("/get", body, own.EntityOutput, again=True, long=False)
         if said.node is None and said.edge is None:
             return None
         typed = self._typed(branch, at)
@@ -207,7 +207,7 @@ class Reads(Asking):
         """The nodes next to one, each with the edge that connects them, by edge type; through all edge types or some."""
         body = {"type": type, **one(type, key, None), "direction": direction, "limit": limit, **state(branch, at)}
         body["edges"] = None if edges is None else list(names(edges))
-        said = self._transport.post("/neighbors", body, own.NeighborsOutput, again=True).neighbors
+        said = self._transport.post("/neighbors", body, own.NeighborsOutput, again=True, long=False).neighbors
         typed = self._typed(branch, at) if said else None
         return [] if typed is None else [Neighbor(node_of(n.node, typed), edge_of(n.edge, typed), n.direction) for n in said]
 

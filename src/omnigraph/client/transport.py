@@ -67,9 +67,9 @@ class Transport:
         """Read something."""
         return msgspec.json.decode(self.send("GET", path, params=params, again=True).content, type=answer)
 
-    def post(self, path: str, body: object, answer: type[T], *, again: bool = False, **more: Any) -> T:
-        """Ask for something to be done, however long it takes."""
-        return msgspec.json.decode(self.send("POST", path, body=body, again=again, long=True, **more).content, type=answer)
+    def post(self, path: str, body: object, answer: type[T], *, again: bool = False, long: bool = True, **more: Any) -> T:
+        """Ask for something to be done, however long it takes by default."""
+        return msgspec.json.decode(self.send("POST", path, body=body, again=again, long=long, **more).content, type=answer)
 
     def send(
         self,
@@ -159,6 +159,14 @@ class Transport:
             raise UsageError("the connection was closed", hint="Connect again.")
 
     def _lost(self, error: Exception, again: bool) -> StorageError:
+        import httpx
+
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):  # then nothing was sent
+            hint = "Check the address, then retry."
+            return StorageError(f"{self} cannot be reached ({type(error).__name__})", hint=hint, retryable=True)
+        if again and isinstance(error, httpx.TimeoutException):
+            hint = "Retry, or give it more time where you connect (`timeout`)."
+            return StorageError(f"{self} did not answer in time ({type(error).__name__})", hint=hint, retryable=True)
         happened = "" if again else ": the change may have been made or not"
         hint = "Check the address, then retry." if again else "Look whether it was made before you send it again."
         return StorageError(f"{self} cannot be reached ({type(error).__name__}){happened}", hint=hint, retryable=again)

@@ -100,15 +100,17 @@ class Writes(Asking):
         to: Key,
         values: Mapping[str, object] | None = None,
         *,
+        patch: bool = False,
         branch: str = "main",
         if_commit: State | None = None,
         actor: str | None = None,
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """An edge between two nodes, by their keys, as one commit. If its type has no key it is a new edge each time."""
+        """An edge between two nodes, by their keys, as one commit. It *replaces* the edge with its key, if its type has one; with
+        `patch` only what is given changes. A type without a key gets a new edge each time."""
         ends = {"from": key_of(from_), "to": key_of(to)}
-        row = {"type": type, "values": self._values(type, values or {}, branch), **ends}
+        row = {"type": type, "values": self._values(type, values or {}, branch), "patch": patch, **ends}
         return self._put(row, branch, if_commit, actor, message, idempotency_key)
 
     def _values(self, type_: str, values: Mapping[str, object], branch: str) -> dict[str, object]:

@@ -480,13 +480,14 @@ class AnyGraph(Protocol):
         to: Key,
         values: Mapping[str, object] | None = None,
         *,
+        patch: bool = False,
         branch: str = "main",
         if_commit: State | None = None,
         actor: str | None = None,
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """An edge between two nodes, by their keys, as one commit."""
+        """An edge between two nodes, by their keys, as one commit. It replaces the edge with its key as `put` does a node."""
 
     def load(
         self,

@@ -66,7 +66,7 @@ class Graph(Reading):
 
     @cached_property
     def _writing(self) -> Writing:
-        about = (self._workspace, self._reader, self._past, self._view)
+        about = (self._workspace, self._reader, self._past, self._view, self._views.of)
         return later.writing_.Writing(*about, lambda: self.external_blobs, self._after_write)
 
     @cached_property
@@ -215,14 +215,20 @@ class Graph(Reading):
         to: Key,
         values: Mapping[str, object] | None = None,
         *,
+        patch: bool = False,
         branch: str = MAIN,
         if_commit: State | None = None,
         actor: str | None = None,
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """An edge between two nodes, by their keys, as one commit. If its type has no key it is a new edge each time."""
-        row = later.writing_.Row(type, values or {}, (from_, to))
+        """An edge between two nodes, by their keys, as one commit. It *replaces* the edge with its key, if its type has one:
+        what is not given is null afterwards.
+
+        With `patch` only what is given changes, and an edge that is not there is inserted. A type without a key gets a new edge
+        each time.
+        """
+        row = later.writing_.Row(type, values or {}, (from_, to), patch)
         return self._writing.put(row, later.writing_.Onto(branch, name_of(if_commit), actor, message, idempotency_key))
 
     @guarded()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -54,6 +54,14 @@ def infer_schema(source: AnyPath | Iterable[AnyPath], *, storage_options: Mappin
 
     paths = [source] if isinstance(source, str | os.PathLike) else source
     return proposed([os.fspath(path) for path in paths], storage_options)
+
+
+@guarded(source=arguments.paths, compatible=arguments.function)
+def infer_schema_worded(source: Iterable[AnyPath], compatible: Callable[[str], str]) -> str:
+    """The same in the words of a surface: `compatible` says how a path is loaded in the compatible dialect."""
+    from omnigraph.engine.load.read.any_format.inferring import proposed
+
+    return proposed([os.fspath(path) for path in source], compatible=compatible)
 
 
 @guarded()

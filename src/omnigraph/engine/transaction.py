@@ -8,12 +8,14 @@
 
 A transaction begins with the newest state of its branch and keeps to it. Its own changes are collected in memory; only when
 something is read do they become a state of their own, which nobody else can find. In the end all of them are committed as one
-mutation would be: what they searched or named must not have been changed by others meanwhile, and every rule holds.
+mutation would be: what they searched or named must not have been changed by others meanwhile, and every rule holds. The receipt
+counts what is different then, each entity once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from threading import RLock
 from types import TracebackType
 
@@ -22,6 +24,7 @@ from omnigraph.engine.calls.guard import guarded, inside
 from omnigraph.engine.execution.reader import Read, Target
 from omnigraph.engine.execution.result import Result
 from omnigraph.engine.export.entities import Direction, Edge, Key, Neighbor, Node, get, neighbors
+from omnigraph.engine.history.effect import different
 from omnigraph.engine.planning.prepared import QueryText
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.accumulated import Accumulated, with_changes
@@ -78,11 +81,19 @@ class Transaction:
             self._view = self._all = self._pending = None
             if kind is None and all_ is not None:
                 with inside("commit a transaction"):
-                    self._receipt = self._writing.committed(all_.base, "transaction", all_.outcome, self._onto)
+                    self._receipt = self._committed(all_)
+
+    def _committed(self, all_: Accumulated) -> Receipt:
+        """What came of it. What leaves everything as it was is as good as nothing, unless it is to be known by its key."""
+        outcome = _counted(all_)
+        if not outcome.nodes and not outcome.edges and self._onto.idempotency_key is None:
+            return Receipt(self._onto.branch, "transaction", 0, 0, None, None)
+        return self._writing.committed(all_.base, "transaction", outcome, self._onto)
 
     def __repr__(self) -> str:
         if self._receipt is not None:
-            return one_line(f"Transaction on {self._onto.branch}, committed")
+            said = "with nothing to commit" if self._receipt.commit is None else "committed"
+            return one_line(f"Transaction on {self._onto.branch}, {said}")
         if self._all is None:
             return one_line(f"Transaction on {self._onto.branch}, {'discarded' if self._over else 'not begun'}")
         nodes, edges = counted(self._all.nodes, "node"), counted(self._all.edges, "edge")
@@ -113,9 +124,11 @@ class Transaction:
         return self._put(Row(type, values, None, patch))
 
     @guarded(from_=arguments.key, to=arguments.key)
-    def put_edge(self, type: str, from_: Key, to: Key, values: Mapping[str, object] | None = None) -> Staged:
-        """An edge, as `Graph.put_edge` takes it."""
-        return self._put(Row(type, values or {}, (from_, to)))
+    def put_edge(
+        self, type: str, from_: Key, to: Key, values: Mapping[str, object] | None = None, *, patch: bool = False
+    ) -> Staged:
+        """An edge, as `Graph.put_edge` takes it. With `patch` it is looked for: that counts as a read."""
+        return self._put(Row(type, values or {}, (from_, to), patch))
 
     def _put(self, row: Row) -> Staged:
         with self._lock:
@@ -172,3 +185,10 @@ class Transaction:
             view = self._view = with_changes(view, self._pending.outcome.changes, self._writing.new_name())
             self._pending = Accumulated(view)
         return view
+
+
+def _counted(all_: Accumulated) -> Outcome:
+    """What is to be committed, counted by what it leaves different."""
+    outcome = all_.outcome
+    nodes, edges = different(outcome.changes, all_.base)
+    return replace(outcome, nodes=nodes, edges=edges)

@@ -9,6 +9,7 @@ given. So its checks, its conflicts and its commit are those of any mutation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,22 +29,32 @@ from omnigraph.engine.history.repeats import Keyed
 from omnigraph.engine.planning.parameters import Value, convert
 from omnigraph.engine.planning.prepared import Prepared, QueryText
 from omnigraph.engine.snapshot.view import View, Workspace
-from omnigraph.engine.write.commit import Intent, commit
+from omnigraph.engine.write.changeset import ChangeSet
+from omnigraph.engine.write.commit import Intent, commit, in_words_of, planned
 from omnigraph.engine.write.mutate import Outcome, stage
+from omnigraph.engine.write.quick import is_quick
 from omnigraph.engine.write.receipt import Receipt
 from omnigraph.engine.write.unchanged import inserts_nothing_new
-from omnigraph.errors import PreconditionFailed, UsageError
+from omnigraph.errors import GraphError, NotFound, PreconditionFailed, UsageError
 from omnigraph.hints import Action, Hint
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.conversions import Door
 from omnigraph.model.frozen import frozen
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.commits.manifest import ManifestState
+from omnigraph.storage.commits.plan import PublishPlan
+from omnigraph.storage.commits.waiting import Revalidate, Unprepared
+from omnigraph.storage.graph_store import Snapshot
 
 if TYPE_CHECKING:
-    from omnigraph.engine.write.vectors import Embedding, Filled
+    from omnigraph.engine.write.vectors import Embedding, Filled, MadeVectors
 
 _ID = PropertyType(Scalar.STRING)
+
+
+class _Outdated(Exception):
+    """The schema is another one than that which a mutation was checked against: it is checked anew."""
 
 
 @frozen
@@ -81,6 +92,7 @@ class Writing:
         reader: Reader,
         past: Past,
         view: Callable[[str | None, State | None], View],
+        view_of: Callable[[Snapshot], View],
         external: Callable[[], ExternalBlobs],
         after_write: Callable[..., None],
     ) -> None:
@@ -89,6 +101,7 @@ class Writing:
         self._reader = reader
         self._past = past
         self._view = view
+        self._view_of = view_of
         self._external = external
         self._after_write = after_write
 
@@ -107,18 +120,44 @@ class Writing:
 
     def mutate(self, source: QueryText, params: Mapping[str, object] | None, name: str | None, onto: Onto) -> Receipt:
         """Run the statements of a query as one commit."""
-        view = self.view(onto)
+        return self._at_a_glance(source, params, name, onto) or self._next_to_the_newest(
+            onto, lambda view: self._mutate(view, source, params, name, onto)
+        )
+
+    def _at_a_glance(
+        self, source: QueryText, params: Mapping[str, object] | None, name: str | None, onto: Onto
+    ) -> Receipt | None:
+        """The same of a quick mutation, without a look at the branch: whoever leads looks, once for all. None: it is not quick,
+        or there is no such branch or schema any longer, as a look will tell."""
+        if onto.idempotency_key is not None:
+            return None
+        try:
+            self._store.require_writable()
+            state = self._store.publisher(onto.branch).manifest.last_known()
+            seen = self._view_of(self._store.snapshot_of(onto.branch, state))
+            quick = self._is_quick(self.prepared(seen, source, name), onto)
+        except GraphError:  # of what was seen last: whether it is still so, and what is wrong, a look will tell
+            return None
+        with suppress(NotFound, _Outdated):
+            return self._mutate(seen, source, params, name, onto) if quick else None
+        return None
+
+    def _next_to_the_newest(self, onto: Onto, write: Callable[[View], Receipt]) -> Receipt:
+        """Write next to the newest state; once more if the schema is another one by the time it is prepared."""
+        while True:
+            with suppress(_Outdated):
+                return write(self.view(onto))
+
+    def _mutate(
+        self, view: View, source: QueryText, params: Mapping[str, object] | None, name: str | None, onto: Onto
+    ) -> Receipt:
         prepared = self.prepared(view, source, name)
-
-        def write(onto: Onto) -> Receipt:
-            self.require_head(view, onto)
-            return self.committed(view, prepared.query.name, self.staged(prepared, self.run(view, prepared, params)), onto)
-
+        run = self.run(view, prepared, params)
         if onto.idempotency_key is None:
-            return write(onto)
+            return self._written(prepared, run, onto)
         text = source if isinstance(source, str) else source.text
-        bound = self.run(view, prepared, params).parameters
-        return self._once(onto, prepared.query.name, ("mutate", text, prepared.query.name, bound), write)
+        asked = ("mutate", text, prepared.query.name, run.parameters)
+        return self._once(onto, prepared.query.name, asked, lambda onto: self._written(prepared, run, onto))
 
     def _once(self, onto: Onto, name: str, asked: tuple[object, ...], write: Callable[[Onto], Receipt]) -> Receipt:
         """Write, unless that was done before under its key."""
@@ -138,15 +177,17 @@ class Writing:
 
     def put(self, row: Row, onto: Onto) -> Receipt:
         """One node or edge, as one commit."""
-        view = self.view(onto)
 
-        def write(onto: Onto) -> Receipt:
-            prepared, values = put_query(view, row)
-            self.require_head(view, onto)
-            return self.committed(view, prepared.query.name, self.staged(prepared, self.given(view, values)), onto)
+        def put(view: View) -> Receipt:
+            name = type_of(view.catalog, row.type).name
 
-        name = type_of(view.catalog, row.type).name
-        return self._once(onto, f"put_{name}", ("put", name, row.values, row.ends, row.patch), write)
+            def write(onto: Onto) -> Receipt:
+                prepared, values = put_query(view, row)
+                return self._written(prepared, self.given(view, values), onto)
+
+            return self._once(onto, f"put_{name}", ("put", name, row.values, row.ends, row.patch), write)
+
+        return self._next_to_the_newest(onto, put)
 
     # ── staging ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -173,28 +214,55 @@ class Writing:
 
     def committed(self, view: View, name: str, outcome: Outcome, onto: Onto) -> Receipt:
         """Publish what was staged next to a view."""
-        expected = None if onto.if_commit is None else view.snapshot.commit
-        intent = Intent(
-            "mutate",
-            onto.actor,
-            onto.message,
-            expected,
-            idempotency_key=onto.idempotency_key,
-            asked=onto.asked,
-            **outcome.relied_on,
-        )
         changes, vectors = outcome.changes, self._vectors(view, outcome, onto)
         if vectors is not None:
             changes = vectors.changes
-        only_inserts = onto.idempotency_key is None and not any(outcome.relied_on.values())
-        same = only_inserts and inserts_nothing_new(changes, view)
-        made = None if same else commit(self._workspace, view, onto.branch, changes, intent)
+        made = None
+        if not _is_there(changes, outcome, view, onto):
+            made = commit(self._workspace, view, onto.branch, changes, _intent(view, outcome, onto))
         if vectors is not None:
             vectors.committed(self._store.place)
         self._after_write(onto.branch, view.catalog)
-        recorded = None if made is None else made.actor
         embedded = None if vectors is None else vectors.made
-        return Receipt(onto.branch, name, outcome.nodes, outcome.edges, recorded, made, embedded)
+        return _receipt(name, outcome, onto, made, embedded)
+
+    def _written(self, prepared: Prepared, run: Run, onto: Onto) -> Receipt:
+        """Run a mutation next to its view, or, if it is quick, next to what there is when its turn comes."""
+        if self._is_quick(prepared, onto):
+            with suppress(Unprepared):
+                return self._led(prepared, run, onto)
+        self.require_head(run.view, onto)
+        return self.committed(run.view, prepared.query.name, self.staged(prepared, run), onto)
+
+    # ── in company ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_quick(self, prepared: Prepared, onto: Onto) -> bool:
+        assert isinstance(prepared.query, lg.MutationQuery)
+        return onto.embedding is None and self._store.place.is_local and is_quick(prepared.query, prepared.catalog)
+
+    def _led(self, prepared: Prepared, run: Run, onto: Onto) -> Receipt:
+        """Run a quick mutation next to the state that its group finds, in the thread that leads the group.
+
+        Its parameters are bound already: what a caller gave may be an object of any kind, which nobody else waits for.
+        """
+        outcomes: list[Outcome] = []
+
+        def prepare(state: ManifestState) -> tuple[PublishPlan, Revalidate] | None:
+            now = self._view_of(self._store.snapshot_of(onto.branch, state))
+            if now.snapshot.schema != run.view.snapshot.schema:
+                raise _Outdated
+            self.require_head(now, onto)
+            outcome = self.staged(prepared, self.given(now, run.parameters))
+            outcomes.append(outcome)
+            if _is_there(outcome.changes, outcome, now, onto):
+                return None
+            intent = replace(_intent(now, outcome, onto), looked_since=run.view.snapshot.layout)
+            return planned(self._workspace, now, onto.branch, outcome.changes, intent)
+
+        with in_words_of(run.view):
+            made = self._store.publisher(onto.branch).publish_prepared(prepare)
+        self._after_write(onto.branch, run.view.catalog)
+        return _receipt(prepared.query.name, outcomes[-1], onto, None if made is None else made.shown())
 
     def _vectors(self, view: View, outcome: Outcome, onto: Onto) -> Filled | None:
         """The change with the vectors of its texts, if it is to have them."""
@@ -213,6 +281,29 @@ class Writing:
         return self._store.ids.next()
 
 
+def _intent(view: View, outcome: Outcome, onto: Onto) -> Intent:
+    return Intent(
+        "mutate",
+        onto.actor,
+        onto.message,
+        None if onto.if_commit is None else view.snapshot.commit,
+        idempotency_key=onto.idempotency_key,
+        asked=onto.asked,
+        **outcome.relied_on,
+    )
+
+
+def _is_there(changes: ChangeSet, outcome: Outcome, view: View, onto: Onto) -> bool:
+    """Whether a mutation only inserts what is there already, exactly so: then nothing is committed."""
+    only_inserts = onto.idempotency_key is None and not any(outcome.relied_on.values())
+    return only_inserts and inserts_nothing_new(changes, view)
+
+
+def _receipt(name: str, outcome: Outcome, onto: Onto, made: Commit | None, embedded: MadeVectors | None = None) -> Receipt:
+    recorded = None if made is None else made.actor
+    return Receipt(onto.branch, name, outcome.nodes, outcome.edges, recorded, made, embedded)
+
+
 def put_query(view: View, row: Row) -> tuple[Prepared, dict[str, Value]]:
     """The mutation that puts a row, and the values of its parameters."""
     type_ = type_of(view.catalog, row.type)
@@ -226,7 +317,8 @@ def put_query(view: View, row: Row) -> tuple[Prepared, dict[str, Value]]:
     else:
         ends = zip(("from", "to"), (type_.source, type_.target), row.ends, strict=True)
         ids = {end: named(keys_of(view), view.catalog.nodes[node], key) for end, node, key in ends}
-        statement = lg.InsertEdge(type_.name, _constant(ids["from"]), _constant(ids["to"]), assigned)
+        kind = lg.PatchEdge if row.patch else lg.InsertEdge
+        statement = kind(type_.name, _constant(ids["from"]), _constant(ids["to"]), assigned)
     return Prepared(lg.MutationQuery(name, (), (statement,)), view.catalog), values
 
 
@@ -246,7 +338,9 @@ def _require_kind(type_: EntityType, row: Row) -> None:
     if type_.is_node and row.ends is not None:
         raise UsageError(f"{type_.name} is a node type", hint="`put` takes a node.")
     if row.patch and not type_.key:
-        raise UsageError(f"{type_.name} has no key: which of its nodes is to change cannot be told", hint="Use an update.")
+        raise UsageError(
+            f"{type_.name} has no key: which of its {type_.kind}s is to change cannot be told", hint="Use an update."
+        )
 
 
 def _value(type_: EntityType, name: str, value: object) -> Value:

@@ -233,7 +233,7 @@ class OmniGraphSource(DataSource):
             raise UsageError(
                 f"option `mode` cannot be `{given}`", hint='It is append, merge, update or patch; or .mode("overwrite").'
             )
-        check_writable(type_, schema, partial=Mode(given).is_partial)
+        check_writable(type_, schema, view.catalog, partial=Mode(given).is_partial)
         return writer(parts_of(graph).store, view, branch, type_, Mode(given), self.options)
 
     @hinted()

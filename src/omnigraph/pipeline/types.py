@@ -21,8 +21,10 @@ import pyarrow as pa
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from omnigraph.catalog.catalog import EntityType
+from omnigraph.catalog.catalog import Catalog, EntityType
+from omnigraph.catalog.keys import end_rule
 from omnigraph.engine.arrays.blob_cells import blob_properties, held_bytes
+from omnigraph.engine.load.read.rows.ends import end_takes, node_at
 from omnigraph.engine.load.read.rows.removals import COLUMN, names_column
 from omnigraph.errors import UsageError
 from omnigraph.language.diagnostics import did_you_mean
@@ -55,6 +57,7 @@ _KINDS: dict[type[st.DataType], Kind] = {
     st.DateType: Kind.DATE,
     **dict.fromkeys((st.TimestampType, st.TimestampNTZType), Kind.MOMENT),
 }
+_ENDS = {"from": "src", "src": "src", "to": "dst", "dst": "dst"}
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
 
 
@@ -104,7 +107,7 @@ def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     return column.cast(wanted)
 
 
-def check_writable(type_: EntityType, schema: st.StructType, *, partial: bool = False) -> None:
+def check_writable(type_: EntityType, schema: st.StructType, catalog: Catalog, *, partial: bool = False) -> None:
     """Refuse columns that a type does not have, lacks, or cannot hold. All of them at once. `partial`: it may lack most."""
     wrong: list[str] = []
     known = {"id", COLUMN, *type_.properties} | ({"src", "dst", "from", "to"} if type_.is_edge else set())
@@ -118,6 +121,10 @@ def check_writable(type_: EntityType, schema: st.StructType, *, partial: bool = 
             if not _holds(prop, spark):
                 wanted = spark_type(prop).simpleString()
                 wrong.append(f"{type_.name}.{name} is {prop} and cannot hold {spark.simpleString()}: cast it to {wanted}")
+        elif type_.is_edge and name in _ENDS:
+            node = node_at(catalog, type_, _ENDS[name])
+            if not isinstance(spark, st.NullType) and not end_takes(node, _KINDS.get(type(spark), Kind.OTHER), Door.COLUMNS):
+                wrong.append(f"column `{name}` is {spark.simpleString()}, and {end_rule(node)}")
         elif not isinstance(spark, st.StringType):
             wrong.append(f"column `{name}` is {spark.simpleString()}: ids are strings")
     partial |= names_column(type_, given)  # rows then say what they need

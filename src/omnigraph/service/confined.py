@@ -93,7 +93,8 @@ class ConfinedService:
                 self._outside.authorise(caller, operation)
         if not self._line.exists(operation.graph):
             operation = self._before_the_branch(caller, operation)
-        return self._inside.run(caller, operation)
+        done = self._inside.run(caller, operation)
+        return operation.readable(done, lambda access: self._outside.may(caller, operation.graph, access))
 
     def may(self, caller: Caller, graph: GraphRef, access: Access) -> bool:
         """Whether an access would be allowed."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from omnigraph.errors import Forbidden, GraphError
@@ -104,6 +104,10 @@ class Operation(ABC, Generic[R]):
 
     def informed(self, result: R, rules: tuple[ReviewRule, ...]) -> R:
         """What came of it, with what the rules about reviews say of it. Of use to those that give reviews."""
+        return result
+
+    def readable(self, result: R, may: Callable[[Access], bool]) -> R:
+        """What came of it, without what the caller may not read. Of use to those that tell of other branches."""
         return result
 
     @abstractmethod

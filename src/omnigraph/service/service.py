@@ -83,7 +83,8 @@ class Service:
 
     def _run(self, caller: Caller, operation: Operation[R]) -> R:
         try:
-            return operation.informed(operation.run(self.graphs, caller), self.review_rules(operation.graph))
+            result = operation.informed(operation.run(self.graphs, caller), self.review_rules(operation.graph))
+            return operation.readable(result, lambda access: self.may(caller, operation.graph, access))
         except GraphError as error:
             told = self._told(caller, operation, error)
             if told is error:

@@ -323,7 +323,7 @@ class GraphStore:
         if name == MAIN:
             raise UsageError("branch `main` cannot be deleted")
         ref, said = self._read_ref(name)  # not as remembered: sealing an old incarnation would leave the new one open to writers
-        publisher = self._publisher(ref)
+        publisher = self.publisher(ref)
         # A branch whose maker died after cleanup had taken its manifest is nothing but a name.
         state = publisher.manifest.load() if publisher.manifest.is_stored() else None
         sealed: Commit | None = None
@@ -397,7 +397,10 @@ class GraphStore:
 
     def snapshot(self, branch: str = MAIN) -> Snapshot:
         """The newest state of a branch."""
-        state = self._state(branch)
+        return self.snapshot_of(branch, self._state(branch))
+
+    def snapshot_of(self, branch: str, state: ManifestState) -> Snapshot:
+        """A state that a branch had, as others see it."""
         known = self._newest.get(branch)
         if known is None or known[0] is not state:
             head = state.head
@@ -566,16 +569,14 @@ class GraphStore:
         self.require_writable()
         return tuple(self.tables.create(t.table, t.location, t.schema) for t in tables)
 
-    def publisher(self, branch: str) -> Publisher:
+    def publisher(self, branch: str | Ref) -> Publisher:
         """What publishes to a branch."""
-        return self._publisher(self.ref(branch))
-
-    def _publisher(self, ref: Ref) -> Publisher:
-        from omnigraph.storage.commits.publisher import Publisher
-
+        ref = self.ref(branch) if isinstance(branch, str) else branch
         with self._lock:
             found = self._publishers.get(ref.incarnation)
             if found is None:
+                from omnigraph.storage.commits.publisher import Publisher
+
                 manifest = self._manifests.setdefault(ref.incarnation, Manifest(self.place, ref.incarnation, self._session))
                 found = Publisher(ref.branch, manifest, self.tables, self._ids, self._clock, partial(self.history.logical, ref))
                 self._publishers[ref.incarnation] = found

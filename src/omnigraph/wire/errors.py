@@ -300,9 +300,12 @@ def _source(error: e.BlobUnavailable) -> dict[str, Any]:
 
 def _carried(error: e.GraphError) -> dict[str, Any]:
     """What an error was made with, as far as JSON has it and no member of its own says it; and its message, where the contract
-    words it otherwise."""
-    carried = {name: getattr(error, name, None) for name in signature(type(error)).parameters if name not in _SAID}
-    found = {name: value for name, value in carried.items() if value not in (None, "") and _is_json(value)}
+    words it otherwise. What is so by default is not said."""
+    found: dict[str, Any] = {}
+    for name, parameter in signature(type(error)).parameters.items():
+        value = getattr(error, name, None) if name not in _SAID else None
+        if value not in (None, "", parameter.default) and _is_json(value):
+            found[name] = value
     if isinstance(error, _REWORDED) and error.message != _text(error):
         found["message"] = error.message
     return found

@@ -39,6 +39,8 @@ class RevisionOutput(msgspec.Struct, frozen=True, kw_only=True):
 
     commit: CommitOutput
     change: EntityChangeOutput
+    origins: list[CommitOutput] | UnsetType = UNSET
+    """Of a merge: the commits it brought along that changed the entity, newest first."""
 
 
 class EntityHistoryOutput(msgspec.Struct, frozen=True, kw_only=True):

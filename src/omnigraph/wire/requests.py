@@ -1,4 +1,5 @@
-"""What clients send. Members that are not known are ignored unless a struct says otherwise; `null` is as good as absent."""
+"""What clients send. Members that are not known are ignored on routes of the original contract, and refused on our own: with a
+misspelt `patch` or `dry_run` more would change than was meant. `null` is as good as absent."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ class BranchMergeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """For the commit."""
 
 
-class RevertRequest(msgspec.Struct, frozen=True, kw_only=True):
+class RevertRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a commit did is to be undone by a new one."""
 
     commit: str
@@ -133,7 +134,7 @@ class RevertRequest(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
 
 
-class TagCreateRequest(msgspec.Struct, frozen=True, kw_only=True):
+class TagCreateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A name for a commit, or for the newest one of a branch."""
 
     name: str
@@ -141,7 +142,7 @@ class TagCreateRequest(msgspec.Struct, frozen=True, kw_only=True):
     branch: str | None = None
 
 
-class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A read, to be explained; with `analyze` it is run."""
 
     query: str
@@ -153,7 +154,7 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True):
     traversal: TraversalName | None = None
 
 
-class SubgraphRequest(msgspec.Struct, frozen=True, kw_only=True):
+class SubgraphRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A read of which the matched nodes and edges are wanted."""
 
     query: str
@@ -164,13 +165,13 @@ class SubgraphRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
 
 
-class OptimizeRequest(msgspec.Struct, frozen=True, kw_only=True):
+class OptimizeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which branch is to be packed and indexed."""
 
     branch: str | None = None
 
 
-class CleanupRequest(msgspec.Struct, frozen=True, kw_only=True):
+class CleanupRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which commits may go. Without `dry_run: false` it is only said what would."""
 
     keep: int | None = None
@@ -179,14 +180,14 @@ class CleanupRequest(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool | None = None
 
 
-class VerifyRequest(msgspec.Struct, frozen=True, kw_only=True):
+class VerifyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How thoroughly to look."""
 
     deep: bool | None = None
     content: bool | None = None
 
 
-class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True):
+class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which vectors are to be made, by the provider that the server has."""
 
     types: list[str] | None = None
@@ -196,7 +197,7 @@ class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds after which it ends; what was embedded by then is kept for the next time."""
 
 
-class EmbeddingModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+class EmbeddingModelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which model makes vectors that somebody is about to write."""
 
     type: str
@@ -219,7 +220,7 @@ class ChangeBaselineRequest(msgspec.Struct, frozen=True, kw_only=True):
     op: list[str] | None = None
 
 
-class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
+class EntityRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which node or edge: by its key (a value, a list of them, or an object of values by name), or by its id."""
 
     type: str
@@ -229,7 +230,7 @@ class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: str | None = None
 
 
-class NeighborsRequest(msgspec.Struct, frozen=True, kw_only=True):
+class NeighborsRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whose neighbours, and through which edges."""
 
     type: str
@@ -242,7 +243,7 @@ class NeighborsRequest(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: str | None = None
 
 
-class PutRequest(msgspec.Struct, frozen=True, kw_only=True):
+class PutRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A node, or with `from` and `to` an edge. An end is a key, or `{"node": {"type": …, "id": …}}`."""
 
     type: str
@@ -250,7 +251,7 @@ class PutRequest(msgspec.Struct, frozen=True, kw_only=True):
     from_: Any = msgspec.field(default=None, name="from")
     to: Any = None
     patch: bool | None = None
-    """Only what is given changes; otherwise the node is replaced."""
+    """Only what is given changes; otherwise what has its key is replaced."""
     branch: str | None = None
     if_graph_commit: str | None = None
     """Only while the branch is at this commit."""

@@ -151,3 +151,86 @@ def test_what_is_reclaimed_is_said(g: og.Graph) -> None:
     found = og.open(g.uri).history("Person", "p1")
     assert not found.is_complete
     assert len(found) < 5
+
+
+def origins(history: og.EntityHistory) -> list[list[tuple[str | None, str | None]]]:
+    return [[(c.actor, c.message) for c in r.origins] for r in history]
+
+
+@pytest.mark.parametrize("outcome", ["fast_forward", "merged"])
+@pytest.mark.parametrize("deleted", [False, True], ids=["kept", "deleted"])
+def test_a_merge_says_who_changed_the_entity_and_why(g: og.Graph, outcome: str, deleted: bool) -> None:
+    g.load(people(1, 2))
+    g.branches.create("work")
+    g.put("Person", {"name": "p1", "age": 1}, branch="work", actor="agent", message="one")
+    g.put("Person", {"name": "p2", "age": 1}, branch="work", actor="agent", message="somebody else")
+    g.load(people(*range(1, 4_000), age=2), branch="work", actor="loader", message="many")
+    if outcome == "merged":
+        g.put("Person", {"name": "other"})
+    assert g.merge("work", actor="boss", message="looks good").outcome == outcome
+    if deleted:
+        g.branches.delete("work")
+    for graph in (g, og.open(g.uri)):
+        found = graph.history("Person", "p1")
+        assert [(r.commit.actor, r.commit.message) for r in found] == [("boss", "looks good"), (None, None)]
+        assert origins(found) == [[("loader", "many"), ("agent", "one")], []]
+        assert [c.branch for c in found[0].origins] == ["work", "work"]
+    said = found.to_dict()["revisions"]
+    assert ["origins" in revision for revision in said] == [True, False]
+    assert "loader" in repr(found)
+    assert repr(found).splitlines()[3].endswith("looks good")
+
+
+def test_a_second_merge_names_what_it_brought_itself(g: og.Graph) -> None:
+    g.load(people(1, 2))
+    g.branches.create("work")
+    for n in (1, 2):
+        g.put("Person", {"name": "p1", "age": n}, branch="work", message=f"{n}")
+        g.put("Person", {"name": "p2", "age": n}, message="beside")
+        g.merge("main", into="work", message="catch up")
+        g.optimize()
+        g.merge("work")
+    assert origins(g.history("Person", "p1")) == [[(None, "2")], [(None, "1")], []]
+    assert origins(g.history("Person", "p2"))[:2] == [[], []]
+    assert [r.commit.operation for r in g.history("Person", "p2")] == ["mutate", "mutate", "load"]
+    assert origins(g.history("Person", "p2", branch="work")) == [[(None, "beside")], [(None, "beside")], []]
+
+
+def test_an_origin_has_changed_the_entity(g: og.Graph) -> None:
+    """A commit that wrote it again as it was is none, whatever else it changed."""
+    g.load(people(1, 2))
+    g.branches.create("work")
+    g.put("Person", {"name": "p1", "age": 1}, branch="work", message="changed")
+    with g.transaction(branch="work", message="written again") as t:
+        t.put("Person", {"name": "p1", "age": 1})
+        t.put("Person", {"name": "p2", "age": 7})
+    g.put("Person", {"name": "p3"})
+    g.merge("work")
+    assert origins(g.history("Person", "p1"))[0] == [(None, "changed")]
+
+
+def test_origins_of_a_long_branch_are_read_in_runs(g: og.Graph) -> None:
+    g.load(people(1, 2))
+    g.branches.create("work")
+    for n in range(300):
+        g.put("Person", {"name": "p1", "age": n}, branch="work")
+    g.put("Person", {"name": "p2", "age": 77}, branch="work", message="the one")
+    g.put("Person", {"name": "p3"})
+    g.merge("work")
+    g.branches.delete("work")
+    fresh = og.open(g.uri)
+    manifest = fresh._store.manifest(fresh._store.ref("main"))
+    assert origins(fresh.history("Person", "p2"))[0] == [(None, "the one")]
+    assert manifest.scans < 60, "a scan for each of 300 commits would be twice as many as there are"
+    assert len(fresh.history("Person", "p1")[0].origins) == 50
+
+
+def test_a_moved_edge_says_where_to(tmp_path: Path) -> None:
+    g = og.init(tmp_path / "g", "node P { k: String @key }\nedge E: P -> P { w: I32? }", durability="os")
+    g.load([{"type": "P", "data": {"k": k}} for k in "xyz"])
+    for source in "xy":
+        g.load([{"edge": "E", "from": source, "to": "z", "data": {"id": "e1", "w": 3}}])
+    assert [line.split("  ")[-1] for line in repr(g.history("E", id="e1")).splitlines()[3:]] == [
+        "from x → y",
+        "from x, to z, w 3",
+    ]

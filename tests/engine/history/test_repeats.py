@@ -119,3 +119,15 @@ def test_each_commit_is_looked_at_once(graph: og.Graph, monkeypatch: pytest.Monk
     graph.mutate(NOTE, {"t": "a"}, idempotency_key="k9")
     graph.mutate(NOTE, {"t": "a"}, idempotency_key="k9")
     assert len(looked) <= 4
+
+
+def test_a_deletion_that_is_repeated_is_told_as_one(tmp_path: Path) -> None:
+    g = og.init(tmp_path / "g", "node C { n: I64 @key }\nedge P: C -> C", durability="os")
+    g.load([*({"type": "C", "data": {"n": n}} for n in range(5)), {"edge": "P", "from": 1, "to": 2}])
+    first, again = (g.delete({"C": [1, 99]}, idempotency_key="d") for _ in range(2))
+    assert first.commit == again.commit
+    assert (dict(first.deleted), dict(first.cascaded)) == ({"C": 1}, {"P": 1})
+    assert (dict(again.deleted), dict(again.nodes_loaded), dict(again.edges_loaded)) == ({"C": 1, "P": 1}, {}, {})
+    records = [{"type": "C", "data": {"n": 7}}, {"op": "delete", "type": "C", "data": {"n": 3}}]
+    mixed = [g.load(records, idempotency_key="m") for _ in range(2)]
+    assert [(dict(m.nodes_loaded), dict(m.deleted)) for m in mixed] == [({"C": 1}, {"C": 1})] * 2

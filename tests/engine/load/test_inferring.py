@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 from tests.engine.every_type import data, graph_of_every_type
 from tests.engine.load.loading import counts, exported, written
 
 import omnigraph as og
+
+NAMES = "names begin with a small letter, and have letters, digits and `_`"
+REFUSED = "// A load refuses what is left out"
+WITHOUT = "which also takes values that do not fit for null"
 
 
 def lines_of(schema: str, name: str) -> list[str]:
@@ -80,8 +85,9 @@ def test_columns_that_have_types(tmp_path: Path) -> None:
         "tags: [String]",
         "place: Vector(2)",
         "photo: Blob",
-        "// column `Odd Name` is left out: it cannot be called so: names begin with a small letter",
-        "// column `nested` is left out: it has values of several types",
+        f"// column `Odd Name` of Item is left out: {NAMES}. Rename it in the file, and write it here: odd_name: String",
+        "// column `nested` of Item is left out: it has values of struct<a: int64>, which no property holds",
+        f'{REFUSED}. Without it: g.load({{"Item": pyarrow.parquet.read_table("{folder}").drop_columns(["Odd Name", "nested"])}})',
     ]
     g = og.init(tmp_path / "g", schema, durability="os")
     g.load({"Item": table.drop_columns(["Odd Name", "nested"])})
@@ -103,7 +109,8 @@ def test_lines_of_records_and_of_objects(tmp_path: Path) -> None:
         "age: I64?  // 3 rows without a value",
         "born: Date?  // 3 rows without a value",
         "size: F64?  // 2 rows without a value",
-        "// column `mixed` is left out: it has values of several types",
+        "// column `mixed` of Person is left out: it has values of several types",
+        f'{REFUSED}. Without it: g.load("{tmp_path}/all.jsonl", dialect="compatible"), {WITHOUT}',
     ]
     assert lines_of(schema, "Likes:") == ["Likes: Person -> Person {", "much: Bool?  // 1 row without a value", "}"]
     plain = written(tmp_path / "sensor-readings.json", [{"id": "a", "value": 1}, {"id": "b", "value": 1}])
@@ -153,3 +160,77 @@ def test_an_empty_file_has_columns(tmp_path: Path) -> None:
     assert "name: String?" in schema
     og.init(tmp_path / "g", schema, durability="os").load(tmp_path / "Person.csv")
     assert json.dumps(schema)
+
+
+def test_what_is_left_out_is_said_with_a_way_to_load_the_rest(tmp_path: Path) -> None:
+    table = pa.table({"k": ["a", "b"], "at": [time(1), None], "ID": [1, 2], "deep": [[[1]], [[2]]]})
+    pq.write_table(table, tmp_path / "Item.parquet")
+    feather.write_feather(table, tmp_path / "Thing.arrow")
+    lines = [{"k": "a", "o": {"x": 1}, "m": 1, "Q": 2}, {"k": "b", "m": "x", "deep": [[1]]}, {"k": "c"}]
+    written(tmp_path / "Log.jsonl", lines)
+    schema = og.infer_schema(tmp_path)
+    g = og.init(tmp_path / "g", schema, durability="os")
+    for file in ("Item.parquet", "Thing.arrow", "Log.jsonl"):
+        with pytest.raises(og.ValidationError):
+            g.load(tmp_path / file)
+    ways = [line.partition("Without it: ")[2].partition(", which")[0] for line in schema.splitlines() if REFUSED in line]
+    for way in ways:
+        eval(way, {"g": g, "pyarrow": pa})
+    assert counts(g) == {"Item": 2, "Thing": 2, "Log": 3}
+
+
+def test_columns_that_cannot_be_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text('name,First Name,AGE,,2020,"a\nb",_rowid,ID,Age\nx,Ada,1,y,7,z,1,3,2\n')
+    schema = og.infer_schema(path)
+    said = "Rename it in the file, and write it here"
+    assert lines_of(schema, "People {")[2:] == [
+        f"// column `First Name` of People is left out: {NAMES}. {said}: first_name: String",
+        f"// column `AGE` of People is left out: {NAMES}. {said}: age: I64",
+        f"// column `` of People is left out: {NAMES}. {said}: column: String",
+        f"// column `2020` of People is left out: {NAMES}. {said}: _2020: I64",
+        f"// column `a⏎b` of People is left out: {NAMES}. {said}: a_b: String",
+        f"// column `_rowid` of People is left out: this name is taken. {said}: rowid: I64",
+        f"// column `ID` of People is left out: {NAMES}. {said}: people_id: I64",
+        f"// column `Age` of People is left out: {NAMES}. {said}: age: I64",
+        "// A load refuses what is left out: rename it in the first line of the file.",
+        "}",
+    ]
+    og.init(tmp_path / "g", schema, durability="os")
+
+
+def test_cells_of_which_no_type_takes_all_are_texts(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text('name,tags,mixed\na,"[{""x"": 1}]","[1]"\nb,"[[1]]",x\n')
+    schema = og.infer_schema(path)
+    assert lines_of(schema, "People {")[2:-1] == ["tags: String", "mixed: String"]
+    g = og.init(tmp_path / "g", schema, durability="os")
+    g.load(path)
+    assert {r["data"]["mixed"] for r in exported(g)} == {"[1]", "x"}
+
+
+def test_ends_that_several_types_have_are_guessed_and_said(tmp_path: Path) -> None:
+    """Integer keys of two files nearly always overlap: the type of which more are meant is the likelier one."""
+    (tmp_path / "Customer.csv").write_text("customer_id,name\n" + "".join(f"{n},c{n}\n" for n in range(1, 51)))
+    (tmp_path / "Product.csv").write_text("sku,price\n" + "".join(f"{n},{n}.5\n" for n in range(10, 31)))
+    (tmp_path / "Ordered.csv").write_text("from,to\n1,10\n50,11\n2,30\n")
+    said = og.infer_schema(tmp_path)
+    assert "edge Ordered: Customer -> Product" in said
+    assert "`to` is a guess: its ids are those of Customer, too" in said
+    assert "`from` is a guess" not in said
+    assert "customer_id: I64 @key" in said
+
+
+def test_a_unique_column_that_cannot_be_called_so_is_the_key_to_be(tmp_path: Path) -> None:
+    (tmp_path / "Customer.csv").write_text("Customer Id,joined\n1,2024-01-01\n2,2024-01-01\n")
+    said = og.infer_schema(tmp_path)
+    assert "only `Customer Id` is unique, which is left out" in said
+    assert "write it here: customer_Id: I64 @key" in said or "write it here: customer_id: I64 @key" in said
+
+
+def test_numbers_as_ids_are_better_called_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "Customer.csv").write_text("id,name\n1,a\n2,a\n")
+    assert "To name them by numbers, rename it in the file, and write it here: customer_id: I64 @key" in og.infer_schema(tmp_path)
+    (tmp_path / "Customer.csv").unlink()
+    (tmp_path / "Customer.jsonl").write_text('{"id": 1, "name": "a"}\n{"id": 2, "name": "a"}\n')
+    assert "rename it in the file, and write it here: customer_id: I64 @key" in og.infer_schema(tmp_path)

@@ -282,3 +282,56 @@ def test_what_folders_say_and_what_files_are_called_is_inferred_as_it_is_loaded(
         {"y": 2023},
         {"y": 2024},
     ]
+
+
+# ── the compatible dialect ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_compatible_dialect_loads_the_same_rows(tmp_path: Path) -> None:
+    files = [written(tmp_path / "Item.jsonl", ITEMS), written(tmp_path / "Bought.jsonl", BOUGHT)]
+    strict, compatible = people(tmp_path), people(tmp_path)
+    strict.load(files)
+    compatible.load(files, dialect="compatible")
+    assert comparable(compatible) == comparable(strict)
+    for how in ({"Item": str(files[0])}, {"Item": ITEMS}):
+        named = people(tmp_path)
+        named.load(how, dialect="compatible")
+        assert comparable(named) == [line for line in comparable(strict) if "edge" not in line]
+
+
+def test_the_compatible_dialect_forgives_in_rows_what_it_forgives_in_records(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"sku": "a1", "price": "cheap", "color": "red"}, {"sku": "b2", "year": 1999}]
+    spread = tmp_path / "Item.json"
+    spread.write_text("\n".join(json.dumps(row, indent=2) for row in rows))
+    as_written = written(tmp_path / "all.jsonl", as_records(rows, "Item"))
+    of_records = people(tmp_path)
+    of_records.load(as_written, dialect="compatible")
+    for source in (spread, written(tmp_path / "Item.jsonl", rows), {"Item": rows}):
+        g = people(tmp_path)
+        g.load(source, dialect="compatible")
+        assert comparable(g) == comparable(of_records)
+    (found,) = refused(people(tmp_path), {"Item": [{"price": 3.5}]}, dialect="compatible")
+    assert "`sku`" in found.message
+
+
+def test_the_compatible_dialect_reads_folders_operations_and_ends(tmp_path: Path) -> None:
+    part = tmp_path / "in" / "Item" / "year=2020" / "sold=true"
+    part.mkdir(parents=True)
+    written(part / "part-0.jsonl", [{"sku": "d4"}])
+    g = people(tmp_path)
+    g.load(tmp_path / "in", dialect="compatible")
+    assert [g.get("Item", "d4")[name] for name in ("year", "sold")] == [2020, True]  # type: ignore[index]
+    marked = written(tmp_path / "Item.jsonl", [{"sku": "d4", "_op": "delete"}, {"sku": "e5", "_op": None}])
+    assert g.load(marked, dialect="compatible").deleted == {"Item": 1}
+
+
+def test_records_of_the_compatible_dialect_are_not_taken_for_rows(tmp_path: Path) -> None:
+    path = tmp_path / "Person.json"
+    filler = " " * (1 << 17)
+    path.write_text(
+        '{"type": "Person",\n"data":\n{"name": "Bob"}\n}' + f'\n{{{filler}"type": "Person", "data":\n{{"name": "Cy"}}}}'
+    )
+    g = people(tmp_path)
+    assert g.load(path, dialect="compatible").nodes_loaded == {"Person": 2}
+    path.write_text(f'{{{filler}"type": "Person", "data":\n{{"name": "Cy"}}\n}}')
+    assert g.load(path, dialect="compatible").nodes_loaded == {"Person": 1}

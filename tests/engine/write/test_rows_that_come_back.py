@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
+from omnigraph.storage.commits.manifest import ManifestState
+from omnigraph.storage.commits.plan import PublishPlan
 from omnigraph.storage.commits.publisher import Publisher
+from omnigraph.storage.commits.waiting import Prepare, Revalidate
 
 SCHEMA = """
 node P { k: String @key  email: String? @unique }
@@ -18,18 +21,23 @@ TWO = "query q($k: String, $l: String, $e: String) { insert P { k: $k, email: $e
 ONE = "query q($k: String, $e: String?) { insert P { k: $k, email: $e } }"
 
 
-def in_between(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """The next plan that is published comes after something else."""
-    publish = Publisher.publish
+def in_between(g: og.Graph, monkeypatch: pytest.MonkeyPatch, happens: Callable[[og.Graph], object]) -> None:
+    """The next mutation is published after something else, which somebody does once it is prepared."""
+    publish = Publisher.publish_prepared
     done: list[bool] = []
 
-    def later(self: Publisher, *given: object) -> og.Commit:
-        if not done:
-            done.append(True)
-            happens()
-        return publish(self, *given)  # type: ignore[arg-type]
+    def later(self: Publisher, prepare: Prepare) -> og.Commit | None:
+        def prepared(state: ManifestState) -> tuple[PublishPlan, Revalidate] | None:
+            made = prepare(state)
+            if not done:
+                done.append(True)
+                with og.open(g.uri, durability="os") as other:
+                    happens(other)
+            return made
 
-    monkeypatch.setattr(Publisher, "publish", later)
+        return publish(self, prepared)
+
+    monkeypatch.setattr(Publisher, "publish_prepared", later)
 
 
 @pytest.fixture
@@ -43,7 +51,7 @@ def test_a_unique_value_that_a_revert_brings_back(g: og.Graph, monkeypatch: pyte
     g.mutate(TWO, {"k": "a", "l": "b", "e": "e"})
     gone = g.mutate('query q() { delete P where k = "a" }').commit
     assert gone is not None
-    in_between(monkeypatch, lambda: g.revert(gone))
+    in_between(g, monkeypatch, lambda other: other.revert(gone))
     with pytest.raises(og.ValidationError, match="unique"):
         g.mutate(ONE, {"k": "new", "e": "e"})
     assert g.verify(content=True).ok
@@ -53,7 +61,7 @@ def test_an_edge_that_a_revert_brings_back(g: og.Graph, monkeypatch: pytest.Monk
     g.load([{"edge": "E", "from": "p1", "to": "p2"}, {"edge": "E", "from": "p2", "to": "p3"}])
     gone = g.mutate('query q() { delete E where from = "p1" }').commit
     assert gone is not None
-    in_between(monkeypatch, lambda: g.revert(gone))
+    in_between(g, monkeypatch, lambda other: other.revert(gone))
     with pytest.raises(og.ValidationError):
         g.mutate('query q() { insert E { from: "p1", to: "p3" } }')
     assert g.verify(content=True).ok
@@ -66,7 +74,7 @@ def test_a_unique_value_that_a_fast_forward_brings_back(g: og.Graph, monkeypatch
     g.branches.create("work")
     back = g.revert(g.commits(limit=1)[0])
     assert back.commit is not None
-    in_between(monkeypatch, lambda: g.merge("main", into="work"))
+    in_between(g, monkeypatch, lambda other: other.merge("main", into="work"))
     with pytest.raises(og.ValidationError):
         g.mutate(ONE, {"k": "new", "e": "e"}, branch="work")
     assert there.id != back.commit.id

@@ -11,8 +11,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.write import unchanged
-from omnigraph.storage.tables.rows import images
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.changes import TableState
+from omnigraph.storage.tables.lookups import images_with
+from omnigraph.storage.tables.table import Tables
 
 SCHEMA = "node P { name: String @key  a: I32?  f: F64?  l: [F64]? }\nedge K: P -> P"
 
@@ -140,11 +141,11 @@ def test_rows_are_compared_wherever_they_stand(
 def test_many_rows_are_read_where_they_stand_and_few_are_looked_up(worn: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up: list[int] = []
 
-    def counted(table: Table, ids: list[str]) -> pa.Table:
+    def counted(tables: Tables, state: TableState, ids: list[str]) -> pa.Table:
         looked_up.append(len(ids))
-        return images(table, ids)
+        return images_with(tables, state, ids)
 
-    monkeypatch.setattr(unchanged, "images", counted)
+    monkeypatch.setattr(unchanged, "images_with", counted)
     monkeypatch.setattr(unchanged, "FIRST_ROWS", 10)
     given = there(worn)
     assert not worn.load({"P": given}).changed

@@ -11,6 +11,7 @@ import pytest
 from tests.surfaces.calling import Call
 from tests.surfaces.http.conftest import TOKENS, people, serving
 
+import omnigraph as og_api
 from omnigraph.policy.states import TokenHolders
 from omnigraph.service.audit_log import FileSink
 from omnigraph.service.open_graphs import OpenGraphs
@@ -67,6 +68,22 @@ def test_decisions_and_writes_of_all_workers(tmp_path: Path, og: Call, monkeypat
     assert "Secret" not in text
     assert not any(token in text for token in TOKENS.values())
     assert all(json.loads(line) for line in text.splitlines())
+
+
+def test_a_delete_by_keys_has_one_name(tmp_path: Path) -> None:
+    where = people(tmp_path)
+    with serving(where, more=("--audit-log", str(tmp_path / "audit"))) as running:
+        with og_api.connect(running.url, graph="people", token=TOKENS["ada"]) as remote:
+            there = remote.delete({"Person": ["Ada"]}).commit
+            assert not remote.delete({"Person": ["Ada"]}).changed
+        here = og_api.open(where)
+        own = here.delete({"Person": ["Bob"]}).commit
+    written = [json.loads(line) for path in (tmp_path / "audit").glob("*.jsonl") for line in path.read_text().splitlines()]
+    writes = [(r["operation"], r["outcome"], r.get("commit")) for r in written if r["kind"] == "write"]
+    assert writes == [("load", "done", there.id), ("load", "unchanged", None)], (
+        "what changed nothing is not given another's commit"
+    )
+    assert (here.commit(there.id).operation, own.operation) == ("load", "load")
 
 
 def test_a_guesser_of_tokens_leaves_bounded_records(tmp_path: Path, og: Call) -> None:

@@ -143,6 +143,29 @@ def test_what_is_wrong_with_a_server_is_said(og: Call, filled: dict[str, str], h
         assert (ran.code, said in ran.err) == (1, True), (line, ran.err)
 
 
+@pytest.mark.parametrize("command", ["query", "mutate"])
+def test_a_text_without_its_flag_is_no_stored_query(og: Call, filled: dict[str, str], http: Server, command: str) -> None:
+    ran = og(command, *serve(http, Path(filled["graph"])), NAMES)
+    assert (ran.code, "is the text of a query: write -e before it." in ran.err) == (2, True), ran.err
+
+
+def test_the_dialect_of_a_load_travels(og: Call, filled: dict[str, str], http: Server, tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_text('{"type": "Person", "data": {"name": "Ida", "shoes": 2}}\n')
+    load = ("load", *serve(http, Path(filled["graph"])), "--data", tmp_path / "old.jsonl", "--mode", "merge")
+    assert og(*load).code == 1
+    assert og(*load, "--dialect", "compatible").code == 0
+
+
+def test_limits_of_a_query_travel(og: Call, filled: dict[str, str], http: Server) -> None:
+    flags = serve(http, Path(filled["graph"]))
+    ask = ("query", *flags, "-e", "query q() { match { $p: Person  $q: Person } return { $p.name, count($q) as n } }")
+    assert og(*ask, "--timeout", "60", "--memory-limit", "2GB").code == 0
+    ran = og(*ask, "--memory-limit", "1", "--json")
+    assert (ran.code, ran.json["code"]) == (1, "resource_limit")
+    stored = og("query", "names", *flags, "--timeout", "1")
+    assert (stored.code, "A stored query has the limits of its server" in stored.err) == (2, True)
+
+
 def test_embedding_through_a_server(og: Call, http: Server, tmp_path: Path) -> None:
     schema = "node Note { slug: String @key  body: String?  vec: Vector(4)? @embed(body) }"
     with og_api.init(tmp_path / "notes.omni", schema=schema, embedder=MockEmbedder("m"), durability="os") as graph:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -191,6 +193,18 @@ def test_single_entities(both: tuple[og.Graph, RemoteGraph]) -> None:
         there.analytics  # noqa: B018
 
 
+def test_an_edge_is_patched(tmp_path: Path) -> None:
+    schema = "node Person { id_no: I64 @key }  edge Knows: Person -> Person @key(src, dst) { weight: F64?  note: String? }"
+    with og.init(tmp_path / "people", schema=schema, durability="os") as graph:
+        graph.load([{"type": "Person", "data": {"id_no": number}} for number in (1, 2)])
+    with serving(tmp_path / "people") as running, og.connect(running.url, graph="people", token=TOKENS["ada"]) as there:
+        there.put_edge("Knows", 1, 2, {"weight": 1.0, "note": "x"})
+        assert there.put_edge("Knows", 1, 2, {"weight": 2.0}, patch=True).affected_edges == 1
+        assert there.get("Knows", (1, 2)).properties == {"weight": 2.0, "note": "x"}  # type: ignore[union-attr]
+        there.load([{"edge": "Knows", "from": 2, "to": 1}])
+        assert there.delete({"Knows": [{"from": 2, "to": 1}, (1, 2)]}).deleted == {"Knows": 2}
+
+
 def test_times_and_the_history_of_an_entity(both: tuple[og.Graph, RemoteGraph]) -> None:
     here, there = both
     grow = "query grow($n: String, $a: I32) { update Person set { age: $a } where name = $n }"
@@ -210,5 +224,38 @@ def test_times_and_the_history_of_an_entity(both: tuple[og.Graph, RemoteGraph]) 
     assert [r.after.properties["age"] for r in there.history("Person", name, branch="later", limit=2)] == [171, 170]  # type: ignore[union-attr]
     with pytest.raises(og.NotFound, match="no type"):
         there.history("Persn", name)
+    there.merge("later", resolve="theirs")
+    found = there.history("Person", name)
+    assert found.to_dict() == here.history("Person", name).to_dict()
+    assert {c.branch for c in found[0].origins} == {"later"}
     with pytest.raises(og.NotFound, match="no graph at"):
         there.query(ALL, at="1999-01-01")
+
+
+READS: dict[str, Callable[[RemoteGraph], object]] = {
+    "query": lambda g: g.query("query q() { match { $p: P } return { $p.k } }"),
+    "get": lambda g: g.get("P", "a"),
+    "neighbors": lambda g: g.neighbors("P", "a"),
+    "stats": lambda g: g.stats(),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_reads_do_not_wait_for_ever(read: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        graph = og.connect(f"http://127.0.0.1:{silent.getsockname()[1]}", graph="g", token="t", timeout=0.2)
+        begun = time.monotonic()
+        with pytest.raises(og.StorageError, match="did not answer in time") as caught:
+            READS[read](graph)
+        assert time.monotonic() - begun < 10
+        assert caught.value.retryable
+
+
+def test_what_was_not_sent_did_not_happen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    graph = og.connect(f"http://127.0.0.1:{port}", graph="g", token="t", timeout=1)
+    with pytest.raises(og.StorageError, match="cannot be reached") as caught:
+        graph.put("P", {"k": "a"})
+    assert caught.value.retryable
+    assert "may have been made" not in caught.value.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -117,7 +118,9 @@ def test_a_plan_is_what_the_command_shows(server: Deployed, changed: dict[str, s
     shown = json.loads(capsys.readouterr().out)
     before = server.cluster.state
     found = server.plan({**FILES, **changed})
-    assert (found.status_code, settled(found.json())) == (200, settled(shown))
+    assert shown["config_dir"] == str(server.cluster.folder)
+    shown = json.loads(json.dumps(shown).replace(f"{server.cluster.folder}/", "").replace(str(server.cluster.folder), "."))
+    assert (found.status_code, settled(found.json())) == (200, settled(shown)), "but for where it lies"
     assert list(found.json()) == list(shown)
     assert found.json()["ok"] is (code == 0)
     assert server.cluster.state == before
@@ -386,6 +389,42 @@ def test_what_makes_no_sense_is_not_begun(server: Deployed) -> None:
     assert (found.status_code, found.json()["code"], found.json()["condition"]) == (400, "bad_request", "deployment_refused")
     assert [d["code"] for d in found.json()["diagnostics"]] == ["schema_parse_error"]
     assert server.ask("GET", "/deployments/d").status_code == 404
+
+
+WRONG: dict[str, dict[str, str]] = {
+    "nothing": {},
+    "no configuration": {"people.pg": PERSON},
+    "another place": {**FILES, "cluster.yaml": f"storage: ./elsewhere\n{CONFIG}"},
+    "a path of the disk": {**FILES, "cluster.yaml": CONFIG.replace("people.pg", "/etc/passwd")},
+    "a graph that is not there": {**FILES, "people.pg": MORE},
+    "a graph in the way": {**FILES, "cluster.yaml": TWO},
+    "all is well": FILES,
+}
+
+
+@pytest.mark.parametrize("files", WRONG.values(), ids=WRONG.keys())
+def test_nobody_is_told_where_the_cluster_lies(cluster: Cluster, files: dict[str, str]) -> None:
+    """Neither in answers nor in errors, nor by what was written down before; and not by another name of the folder."""
+    link = cluster.folder.parent / "link"
+    link.symlink_to(cluster.folder)
+    server = Deployed(Cluster(link))
+    shutil.rmtree(cluster.folder / "graphs/people.omni")
+    (cluster.folder / "graphs/things.omni").write_text("a file")
+    try:
+        answers = [
+            server.plan(files),
+            server.deploy("d", files),
+            server.ask("GET", "/deployments/d"),
+            server.ask("GET", "/deployments"),
+        ]
+        with unreadable("__cluster/state.json"):
+            answers += [server.plan(files), server.deploy("e", files)]
+    finally:
+        server.close()
+    for answer in answers:
+        assert "error" in answer.json() or answer.status_code == 200, answer.text
+        assert str(cluster.folder.parent) not in answer.text
+    assert answers[0].json()["config_dir"] == "."
 
 
 def test_a_lock_that_somebody_holds(server: Deployed) -> None:

@@ -249,3 +249,24 @@ def test_single_entities(ada: httpx.Client) -> None:
         "neighbors"
     ]
     assert (neighbor["node"]["id"], neighbor["edge"]["type"], neighbor["direction"]) == ("Ada", "Knows", "out")
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("put", {"type": "Person", "values": {"name": "Zoe"}, "pach": True}),
+        ("put", {"type": "Person", "data": {"name": "Zoe"}}),
+        ("cleanup", {"dryrun": True}),
+        ("optimize", {"tpyes": ["Person"]}),
+        ("revert", {"commits": [], "onto": "main"}),
+        ("tags", {"name": "t", "comit": "main"}),
+        ("explain", {"query": NAMES, "branhc": "main"}),
+        ("get", {"type": "Person", "key": "Ada", "att": "main"}),
+    ],
+)
+def test_a_misspelt_member_is_refused(ada: httpx.Client, route: str, body: dict[str, object]) -> None:
+    before = ada.get("/commits").json()
+    answered = ada.post(f"/{route}", json=body)
+    assert answered.status_code == 400, answered.text
+    assert "unknown field" in answered.json()["error"]
+    assert ada.get("/commits").json() == before

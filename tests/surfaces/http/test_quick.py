@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +11,24 @@ from typing import Any
 import pytest
 
 from omnigraph.surfaces.http.quick import QuickReads
+
+
+class Clock:
+    """Time that passes by what threads work and wait, one after the other."""
+
+    def __init__(self) -> None:
+        self._now, self._lock, self._own = 0.0, threading.Lock(), threading.local()
+
+    def now(self) -> float:
+        return self._now
+
+    def work(self) -> float:
+        return getattr(self._own, "worked", 0.0)
+
+    def passes(self, work: float, wait: float) -> None:
+        self._own.worked = self.work() + work
+        with self._lock:
+            self._now += work + wait
 
 
 class Read:
@@ -45,16 +63,26 @@ class Call:
     async def do(self, work: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(work)
 
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
     def run_here(self, read: Read) -> str:
-        until = time.thread_time() + read.work
-        while time.thread_time() < until:
-            pass
-        time.sleep(read.wait)
+        self._clock.passes(read.work, read.wait)
         return "here" if read.quick else "thread"
 
 
-def where(reads: QuickReads, read: Read) -> str:
-    return str(asyncio.run(reads.run(Call(), read)))  # type: ignore[arg-type]
+class Reads:
+    """Reads on a machine whose clock is as quick as its work."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.quick = QuickReads(self.clock.now, self.clock.work)
+
+    def where(self, read: Read) -> str:
+        return str(asyncio.run(self.run(read)))
+
+    async def run(self, read: Read) -> Any:
+        return await self.quick.run(Call(self.clock), read)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -66,22 +94,22 @@ def where(reads: QuickReads, read: Read) -> str:
     ],
 )
 def test_a_read_runs_here_once_it_is_known_to_take_a_moment(read: Read, expected: list[str]) -> None:
-    reads = QuickReads()
-    assert [where(reads, read) for _ in expected] == expected
+    reads = Reads()
+    assert [reads.where(read) for _ in expected] == expected
 
 
 def test_a_commit_begins_anew() -> None:
-    reads = QuickReads()
-    slow = [where(reads, Read(wait=0.01)) for _ in range(3)]
-    assert [*slow, *(where(reads, Read(layout="b")) for _ in range(3))] == ["thread", "here", "thread", "thread", "here", "here"]
+    reads = Reads()
+    slow = [reads.where(Read(wait=0.01)) for _ in range(3)]
+    assert [*slow, *(reads.where(Read(layout="b")) for _ in range(3))] == ["thread", "here", "thread", "thread", "here", "here"]
 
 
 def test_reads_that_wait_for_their_turn_among_threads_are_quick_all_the_same() -> None:
     """Thirty-two at once, each of half a millisecond of work: by the clock none of them takes less than two."""
-    reads = QuickReads()
+    reads = Reads()
 
     async def many() -> list[Any]:
-        return await asyncio.gather(*(reads.run(Call(), Read(work=0.0005)) for _ in range(32)))  # type: ignore[arg-type]
+        return await asyncio.gather(*(reads.run(Read(work=0.0005)) for _ in range(32)))
 
     assert set(asyncio.run(many())) == {"thread"}
-    assert where(reads, Read(work=0.0005)) == "here"
+    assert reads.where(Read(work=0.0005)) == "here"

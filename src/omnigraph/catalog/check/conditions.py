@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.catalog import logical as lg
+from omnigraph.catalog.check import ends
 from omnigraph.catalog.check.expressions import typed
 from omnigraph.catalog.check.scope import Scope
 from omnigraph.language.gq import tree as t
@@ -65,6 +66,8 @@ def _comparison(scope: Scope, tree: t.Comparison) -> lg.Condition | None:
         return None
     if isinstance(left, lg.TextMatch) or isinstance(right, lg.TextMatch):
         return _text_comparison(scope, tree, left, right)
+    if tree.operator in (t.Operator.EQ, t.Operator.NE):
+        left, right = ends.compared(scope, right, left), ends.compared(scope, left, right)
     left_type = _operand(scope, left, tree.left)
     right_type = _operand(scope, right, tree.right)
     if left_type is None or right_type is None:
@@ -172,6 +175,7 @@ def _membership(scope: Scope, tree: t.Among) -> lg.Among | None:
     operand, choices = _side(scope, tree.operand), _side(scope, tree.choices)
     if operand is None or choices is None:
         return None
+    choices = ends.compared(scope, operand, choices)
     left, right = _operand(scope, operand, tree.operand), _operand(scope, choices, tree.choices)
     if left is None or right is None:
         return None

@@ -16,9 +16,11 @@ from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import ENDS, EntityType, Property
 from omnigraph.catalog.check import patterns
 from omnigraph.catalog.check.conditions import comparator_of, condition, is_order
+from omnigraph.catalog.check.ends import given_id, node_at
 from omnigraph.catalog.check.expressions import type_of, typed
 from omnigraph.catalog.check.scope import ID, Bound, Scope
 from omnigraph.catalog.check.values import STRING, property_value
+from omnigraph.catalog.keys import end_rule
 from omnigraph.errors import MixedMutationError
 from omnigraph.language.diagnostics import did_you_mean, one_of
 from omnigraph.language.gq import tree as t
@@ -186,20 +188,29 @@ def _assignments(scope: Scope, target: _Target, trees: tuple[t.Assignment, ...])
             else:
                 scope.refuse("T3", f"`{name}` is {type_} and must have a value", tree.value.span)
             continue
-        value = _value(scope, tree.value, name, type_)
+        if target.is_edge and name in ENDPOINTS:
+            value = _end(scope, target, tree.value, name)
+        else:
+            value = _value(scope, tree.value, name, type_)
         if value is not None:
             found[name] = lg.Assign(name, type_, value)
     return tuple(found.values())
 
 
-def _value(scope: Scope, tree: t.Expression, name: str, type_: PropertyType) -> lg.Expression | None:
+def _end(scope: Scope, target: _Target, tree: t.Expression, name: str) -> lg.Expression | None:
+    """The id of the node at an end, or its key."""
+    node = node_at(scope.catalog, target.label, name)
+    return given_id(scope, node, tree) or _value(scope, tree, name, STRING, end_rule(node))
+
+
+def _value(scope: Scope, tree: t.Expression, name: str, type_: PropertyType, help: str = "") -> lg.Expression | None:
     """A literal, a parameter or `now()`; or what follows from the row that is changed or was found."""
     is_bound = isinstance(tree, t.Variable) and tree.name not in scope.parameters and tree.name in scope.bound
     is_now = isinstance(tree, t.Call) and tree.function is t.Function.NOW
     if not is_bound and (is_now or isinstance(tree, t.Variable | t.String | t.Integer | t.Float | t.Bool)):
-        return property_value(scope, tree, name, type_, mismatch="T3", undeclared="T14")
+        return property_value(scope, tree, name, type_, mismatch="T3", undeclared="T14", help=help)
     if isinstance(tree, t.Date | t.DateTime | t.List):
-        return property_value(scope, tree, name, type_, mismatch="T3", undeclared="T14")
+        return property_value(scope, tree, name, type_, mismatch="T3", undeclared="T14", help=help)
     value = typed(scope, tree)
     if value is None:
         return None
@@ -209,7 +220,7 @@ def _value(scope: Scope, tree: t.Expression, name: str, type_: PropertyType) -> 
         return None
     if type_.is_blob or given.is_blob or not given.compatible_with(type_):
         what = "the id of an entity" if isinstance(value, lg.Entity) else str(given)
-        scope.refuse("T3", f"`{name}` is {type_}, and this is {what}", tree.span)
+        scope.refuse("T3", f"`{name}` is {type_}, and this is {what}", tree.span, help)
         return None
     return value
 
@@ -262,7 +273,12 @@ def _predicate(scope: Scope, target: _Target, left: t.Alias, tree: t.Comparison)
     # Like a filter, it does not ask whether an enum has the value. One about a list or a vector holds for nothing, which the run
     # knows.
     plain = replace(prop.type, enum_values=None, enum_order=None)
-    value = property_value(scope, tree.right, left.name, plain, mismatch="T7", undeclared="T14")
+    rule, value = "", None
+    if target.is_edge and prop in ENDS:
+        node = node_at(scope.catalog, target.label, prop.name)
+        rule = end_rule(node)
+        value = given_id(scope, node, tree.right) if tree.operator in (t.Operator.EQ, t.Operator.NE) else None
+    value = value or property_value(scope, tree.right, left.name, plain, mismatch="T7", undeclared="T14", help=rule)
     if value is None:
         return None
     return lg.Compare(lg.PropertyValue(lg.IT, prop.name, prop.type, target.is_edge), comparator_of(tree.operator), value)

@@ -63,15 +63,15 @@ def _list(scope: Scope, items: Sequence[t.Literal]) -> lg.Constant | None:
 
 
 def property_value(
-    scope: Scope, value: t.Expression, name: str, type_: PropertyType, *, mismatch: str, undeclared: str | None
+    scope: Scope, value: t.Expression, name: str, type_: PropertyType, *, mismatch: str, undeclared: str | None, help: str = ""
 ) -> lg.Expression | None:
     """The value given for a property.
 
     `mismatch` is the rule a misfitting literal breaks (a misfitting parameter always breaks T7); `undeclared` the rule broken
-    by a variable that is no parameter, None where that is left to the run (an inline match).
+    by a variable that is no parameter, None where that is left to the run (an inline match). `help` is what to say of a misfit.
     """
     if isinstance(value, t.Variable):
-        return _parameter_value(scope, value, name, type_, undeclared)
+        return _parameter_value(scope, value, name, type_, undeclared, help)
     if isinstance(value, t.Call):  # the grammar allows only now() here
         if type_.scalar is not Scalar.DATETIME or type_.is_list:
             scope.refuse(mismatch, f"`now()` is a DateTime; `{name}` is {type_}", value.span)
@@ -81,13 +81,13 @@ def property_value(
         scope.refuse(mismatch, f"`{name}` takes a literal, a parameter or `now()`", value.span)
         return None
     typed = constant(scope, value)
-    if typed is None or not _literal_fits(scope, typed, value.span, name, type_, mismatch):
+    if typed is None or not _literal_fits(scope, typed, value.span, name, type_, mismatch, help):
         return None
     return typed
 
 
 def _parameter_value(
-    scope: Scope, variable: t.Variable, name: str, type_: PropertyType, undeclared: str | None
+    scope: Scope, variable: t.Variable, name: str, type_: PropertyType, undeclared: str | None, misfit: str
 ) -> lg.Parameter | None:
     declared = scope.parameters.get(variable.name)
     if declared is None:
@@ -99,12 +99,12 @@ def _parameter_value(
     text_for_blob = type_.is_blob and declared.is_string
     if not text_for_blob and not declared.compatible_with(type_):
         message = f"parameter `${variable.name}` is {declared}, property `{name}` is {type_}"
-        scope.refuse("T7", message, variable.span)
+        scope.refuse("T7", message, variable.span, misfit)
         return None
     return lg.Parameter(variable.name, declared)
 
 
-def _literal_fits(scope: Scope, typed: lg.Constant, span: Span, name: str, type_: PropertyType, code: str) -> bool:
+def _literal_fits(scope: Scope, typed: lg.Constant, span: Span, name: str, type_: PropertyType, code: str, misfit: str) -> bool:
     if type_.is_vector and isinstance(typed.value, tuple):
         if not typed.type.scalar.is_numeric:
             scope.refuse(code, f"`{name}` is {type_}: its elements are numbers", span)
@@ -114,7 +114,7 @@ def _literal_fits(scope: Scope, typed: lg.Constant, span: Span, name: str, type_
             return False
         return True
     if type_.is_blob or not typed.type.compatible_with(type_):
-        scope.refuse(code, f"`{name}` is {type_}, this literal is {typed.type}", span, _conversion_help(typed, type_))
+        scope.refuse(code, f"`{name}` is {type_}, this literal is {typed.type}", span, misfit or _conversion_help(typed, type_))
         return False
     if type_.enum_values is not None and isinstance(typed.value, str) and typed.value not in type_.enum_values:
         help = did_you_mean(typed.value, type_.enum_values) or f"expected one of {one_of(type_.enum_values)}"

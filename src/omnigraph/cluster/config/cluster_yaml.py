@@ -106,7 +106,8 @@ def read_config(folder: Path | ConfigFiles, problems: Diagnostics) -> Config | N
     try:
         text = files.read(FILE).decode("utf-8-sig")
     except FileNotFoundError:
-        problems.error("cluster_config_read_error", FILE, f"there is no {FILE} in {files.where}")
+        said = f"there is no {FILE} in {files.where}" if isinstance(files, FolderFiles) else f"{FILE} was not sent"
+        problems.error("cluster_config_read_error", FILE, said)
         return None
     except (OSError, UnicodeDecodeError) as error:
         problems.error("cluster_config_read_error", FILE, f"{FILE} cannot be read: {error}")

@@ -154,13 +154,11 @@ class SentFiles:
 
         if config.storage is None:
             return self._root
-        if "://" not in config.storage and "://" in self._where:
-            named = config.storage
-        else:
+        if "://" in config.storage or "://" not in self._where:
             named = storage_root(config, Path(self._where))
             if SmallObjects(named).uri == SmallObjects(self._root).uri:
                 return self._root
-        raise UsageError(f"it is for {named}, and the cluster that is served is at {self._root}")
+        raise UsageError(f"it is for {config.storage}, and another cluster is served: leave `storage` out")
 
 
 def _inside(folder: str) -> str:

@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from omnigraph.engine.calls import arguments as a
-from omnigraph.errors import GraphError, NotFound, ResourceLimit, UnexpectedError
+from omnigraph.errors import GraphError, NotFound, ResourceLimit, UnexpectedError, UsageError
 from omnigraph.hints import Action, Hint
 from omnigraph.storage.files.lance_errors import in_our_words
 
@@ -265,4 +265,8 @@ def in_our_terms(error: BaseException, doing: str, handed: bool = True) -> Graph
         return NotFound(f"cannot {doing}: {error.filename} is not there", hint=hint)
     if isinstance(error, OSError):
         return in_our_words(doing, error)
+    if isinstance(error, RuntimeError) and "cannot schedule new futures" in str(error):
+        return UsageError(
+            f"{doing}: the program is ending, and Python starts no more threads", hint="Wait for your threads before it ends."
+        )
     return UnexpectedError(f"{doing}: {a.shown(error)}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arrays.column import FewTexts, Vec, concat
@@ -77,16 +78,16 @@ class Result:
     def rows(self) -> list[dict[str, Any]]:
         """Every row as a dict."""
         if self._rows is None:
-            self._rows = self._as_dicts()
+            self._rows = self._as_dicts(python_values)
         return self._rows
 
-    def _as_dicts(self) -> list[dict[str, Any]]:
+    def _as_dicts(self, values_of: Callable[[Vec], list[Any]]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         names = self.columns
         for part in self._parts:
             match (
                 names,
-                [python_values(vec) for vec in part],
+                [values_of(vec) for vec in part],
             ):  # spelt out for few columns: it is the larger part of a small query
                 case [a], [first]:
                     found += [{a: x} for x in first]
@@ -154,11 +155,14 @@ class Result:
 
     def json_rows(self) -> list[dict[str, Any]]:
         """Every row as a dict of values as JSON has them, in the order of the columns."""
-        odd = [name for name, type_ in zip(self.columns, self._types, strict=True) if type_.id not in _IN_JSON]
-        rows = self.rows
-        if not odd:
-            return rows
-        return [{name: wire(value) if name in odd else value for name, value in row.items()} for row in rows]
+        if all(_is_in_json(vec) for part in self._parts for vec in part):
+            return self.rows
+        return self._as_dicts(_json_values)
+
+    def json_columns(self) -> Iterator[list[list[Any]]]:
+        """The same values, column by column, a part of the rows at a time: whoever has no use for dicts need not make them."""
+        for part in self._parts:
+            yield [_json_values(vec) for vec in part]
 
     def to_dict(self) -> dict[str, Any]:
         """The answer in the form programs exchange: values as JSON has them."""
@@ -235,6 +239,18 @@ _IN_JSON: Final = frozenset(
     t.id for t in (pa.int64(), pa.int32(), pa.uint64(), pa.uint32(), pa.bool_(), pa.string(), pa.large_string())
 )
 """Types whose values are the same in JSON."""
+
+
+def _is_in_json(vec: Vec) -> bool:
+    """Whether all values of a column are the same in JSON; of floats those that are finite are."""
+    if pa.types.is_floating(vec.type) and vec.plain is not None:
+        return bool(np.isfinite(vec.plain).all())
+    return vec.type.id in _IN_JSON
+
+
+def _json_values(vec: Vec) -> list[Any]:
+    values = python_values(vec)
+    return values if _is_in_json(vec) else [wire(value) for value in values]
 
 
 def wire(value: object) -> object:

@@ -206,8 +206,10 @@ class CommitLog:
         return last
 
     def _carried(self, ref: Ref, commit: Commit) -> Commit:
-        for parent in commit.parents:
-            self._hints.setdefault(parent, ref)
+        for one in (commit, *self._store.manifest(ref).carried(below=commit.seq, above=commit.seq - RUN)):
+            self._known.setdefault(one.id, one)
+            for parent in () if isinstance(one, DamagedCommit) else one.parents:
+                self._hints.setdefault(parent, ref)
         return commit
 
     def _remember(self, owner: Ref, commits: Sequence[Commit]) -> None:

@@ -7,6 +7,8 @@ Commits are gone through from the newest backwards, and what they noted down say
                          stands in another fragment was not touched
     merge, revert, schema                                                                   both images are read and compared
 
+Of a merge the revision says besides which commits it came from: those it brought along that are about the entity.
+
 The image after a commit is the one before the next that touched the entity, so each of them costs one lookup by id. Besides, one
 lookup finds out where the entity stands, whenever a large commit comes after others that may have moved it.
 """
@@ -14,7 +16,9 @@ lookup finds out where the entity stands, whenever a large commit comes after ot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -29,7 +33,7 @@ from omnigraph.errors import HistoryReclaimed, NotFound
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, iso, one_line, short_id
 from omnigraph.model.text_tables import text_table
-from omnigraph.storage.commits.lineage import Commit, DamagedCommit, TableChange
+from omnigraph.storage.commits.lineage import Commit, DamagedCommit, TableChange, only_of
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.tables.changes import TableState
@@ -39,6 +43,9 @@ _RUN: Final = 256
 """Commits read at once."""
 _BY_FRAGMENTS: Final = frozenset({"mutate", "load", "embed", "analytics"})
 """Operations whose rows that come stand in fragments which they added."""
+ORIGINS: Final = 50
+"""Most commits that a merge is said to have brought along."""
+
 _SHOWN: Final = 20
 
 
@@ -48,6 +55,8 @@ class Revision:
 
     commit: Commit
     change: Change
+    origins: tuple[Commit, ...] = ()
+    """If it is a merge: the commits it brought along that changed the entity, newest first; at most `ORIGINS`."""
 
     def __repr__(self) -> str:
         return one_line(f"{self.change!r} in commit {short_id(self.commit.id)}")
@@ -73,7 +82,8 @@ class Revision:
 
     def to_dict(self) -> dict[str, Any]:
         """The revision as JSON-ready data."""
-        return {"commit": self.commit.to_dict(), "change": self.change.to_dict()}
+        origins = {"origins": [commit.to_dict() for commit in self.origins]} if self.origins else {}
+        return {"commit": self.commit.to_dict(), "change": self.change.to_dict(), **origins}
 
 
 @frozen(slots=False)
@@ -100,11 +110,14 @@ class EntityHistory:
     def __repr__(self) -> str:
         more = "" if self.is_complete else ", and older ones that are not here"
         head = f"{self.kind.capitalize()} {self.type} {shown(self.id)} on {self.branch}: {counted(len(self), 'revision')}{more}"
-        rows = [
-            (short_id(r.commit.id), iso(r.commit.created_at), r.commit.actor or "", r.op, shown_values(r))
-            for r in self.revisions[:_SHOWN]
-        ]
-        return "\n".join([one_line(head), *text_table(("commit", "time", "actor", "op", "values"), rows)])
+        rows: list[tuple[str, ...]] = []
+        for r in self.revisions[:_SHOWN]:
+            rows.append((short_id(r.commit.id), *_by(r.commit), r.op, shown_values(r), one_line(r.commit.message or "")))
+            rows += [(f"  {short_id(c.id)}", *_by(c), "", f"on {c.branch}", one_line(c.message or "")) for c in r.origins]
+        columns: tuple[str, ...] = ("commit", "time", "actor", "op", "values", "message")
+        if not any(row[-1] for row in rows):
+            columns, rows = columns[:-1], [row[:-1] for row in rows]
+        return "\n".join([one_line(head), *text_table(columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:
         """The history as JSON-ready data."""
@@ -118,15 +131,24 @@ class EntityHistory:
         }
 
 
+def _by(commit: Commit) -> tuple[str, str]:
+    return iso(commit.created_at), commit.actor or ""
+
+
 def shown_values(revision: Revision) -> str:
-    """What a revision changed, in one line."""
+    """What a revision changed, in one line: values, and the ends of an edge."""
     image = revision.after or revision.before
     assert image is not None
-    names = revision.properties if revision.op == "update" else tuple(n for n, v in image.properties.items() if v is not None)
-    old, new = (({} if i is None else i.properties) for i in (revision.before, revision.after))
+    old, new = (({} if i is None else {**_ends(i), **i.properties}) for i in (revision.before, revision.after))
     if revision.op == "update":
-        return one_line(", ".join(f"{n} {shown(old.get(n))} → {shown(new.get(n))}" for n in names if n in new), 80)
-    return one_line(", ".join(f"{n} {shown(image.properties[n])}" for n in names), 80)
+        names = (name for name in revision.properties if name in new)
+        return one_line(", ".join(f"{name} {shown(old.get(name))} → {shown(new.get(name))}" for name in names), 80)
+    said = {**_ends(image), **image.properties}
+    return one_line(", ".join(f"{name} {shown(value)}" for name, value in said.items() if value is not None), 80)
+
+
+def _ends(image: Image) -> dict[str, str]:
+    return {} if image.endpoints is None else dict(zip(("from", "to"), image.endpoints, strict=True))
 
 
 @dataclass
@@ -171,7 +193,8 @@ class EntityHistories:
                 is_complete = False
                 break
             if found_change is not None:
-                revisions.append(Revision(self._log.shown(commit), found_change))
+                origins = tuple(map(self._log.shown, islice(self._origins(commit, key, id_), ORIGINS)))
+                revisions.append(Revision(self._log.shown(commit), found_change, origins))
         return EntityHistory(type_.kind, type_.name, id_, branch, tuple(revisions), is_complete)
 
     def _may_touch(self, trace: _Trace, commit: Commit, change: TableChange, id_: str) -> bool:
@@ -210,6 +233,28 @@ class EntityHistories:
         if delta.is_empty:
             return None
         return next(changes_of(delta, opaque_type_id(self._catalog_of(commit).ir.domain, type_), 0, 1))
+
+    def _origins(self, merge: Commit, key: str, id_: str) -> Iterator[Commit]:
+        """Commits that a merge brought along and that changed the entity, as far as they can be read; newest first."""
+        if merge.merged_parent is None or merge.parent is None:
+            return
+        brought: frozenset[str] = frozenset()
+        with suppress(HistoryReclaimed, NotFound):
+            brought = only_of(merge.merged_parent, merge.parent, self._log.parents)
+        for commit in map(self._log.get, sorted(brought, reverse=True)):
+            if isinstance(commit, DamagedCommit) or commit.is_maintenance or commit.merged_parent is not None:
+                continue
+            change = next((c for c in commit.changes if c.table == key), None)
+            if change is not None and self._changed(commit, change, key, id_):
+                yield commit
+
+    def _changed(self, commit: Commit, change: TableChange, key: str, id_: str) -> bool:
+        if change.named is not None and not change.named.touches({id_}):
+            return False
+        try:
+            return self._step(_Trace(False), commit, change, key, id_) is not None
+        except (HistoryReclaimed, NotFound):
+            return False
 
     def _type_at(self, commit: str, key: str) -> EntityType | None:
         return types_of(self._catalog_of(self._log.get(commit))).get(key)

@@ -26,7 +26,7 @@ from omnigraph.engine.history.feed import ChangePage, Feed, Limits, Line
 from omnigraph.engine.history.merge import Merge, Merger, Wanted
 from omnigraph.engine.history.parting import paired
 from omnigraph.engine.history.repeats import Keyed, Repeats
-from omnigraph.engine.history.row_delta import RowDelta
+from omnigraph.engine.history.row_delta import DELETE, RowDelta
 from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.snapshot.views import Views
 from omnigraph.errors import HistoryReclaimed, NotFound, ParentlessCommit
@@ -191,6 +191,11 @@ class Past:
         for _, delta in self.changes_of(commit.id, Filter()).deltas:
             found["node" if delta.is_node else "edge"][delta.type.name] = len(delta.ids)
         return found
+
+    def removed(self, commit: Commit) -> dict[str, int]:
+        """How many entities of each type a commit removed."""
+        found = {delta.type.name: delta.count(DELETE) for _, delta in self.changes_of(commit.id, Filter()).deltas}
+        return {name: count for name, count in found.items() if count}
 
     def baseline(self, branch: str, chosen: Filter) -> Baseline:
         """Everything at the newest commit of a branch, and the cursor after it."""

@@ -42,16 +42,21 @@ def once(past: Past, run: Runner, key: str) -> Runner:
 
 
 def _told(past: Past, request: Request, commit: Commit) -> LoadResult:
-    """What a load did that a commit tells of: the entities that it changed."""
-    counts, shown = past.written(commit), past.log.shown(commit)
+    """What a load did that a commit tells of: the entities that it wrote, and those that went, for whatever reason."""
+    counts, shown, gone = past.written(commit), past.log.shown(commit), past.removed(commit)
+    nodes, edges = (
+        {name: count - gone.get(name, 0) for name, count in counts[kind].items() if count > gone.get(name, 0)}
+        for kind in ("node", "edge")
+    )
     return LoadResult(
         request.branch,
         request.from_,
         False,
         request.mode,
-        counts["node"],
-        counts["edge"],
+        nodes,
+        edges,
         shown,
         shown.actor,
         skipped=request.skipped,
+        deleted=gone,
     )

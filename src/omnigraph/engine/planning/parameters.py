@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence, Sized
 
 from omnigraph.catalog import logical as lg
+from omnigraph.catalog.keys import end_text
 from omnigraph.errors import ParameterError
 from omnigraph.hints import ANY, Hint, Option
 from omnigraph.language.diagnostics import did_you_mean
@@ -87,13 +88,19 @@ def _refuse_unknown(declared: Sequence[lg.Parameter], given: Mapping[str, object
 def require(values: Mapping[str, Value], parameter: lg.Parameter) -> Value:
     """The value of a parameter that is needed now."""
     if parameter.name in values:
-        return values[parameter.name]
+        found = values[parameter.name]
+        return found if parameter.key is None or found is None else _ids(parameter.key, found)
     if not parameter.declared:
         hint = did_you_mean(parameter.name, values) or "Declare it between the parentheses of the query."
         raise ParameterError(f"parameter `{parameter.name}` is not declared by the query", hint=hint)
     given = Hint(": ", Option("params", {parameter.name: ANY}))
-    needed = Hint(f"It is {parameter.type}. Give it among the parameters", given, ".")
+    needed = Hint(f"It is {parameter.key or parameter.type}. Give it among the parameters", given, ".")
     raise ParameterError(f"parameter `{parameter.name}` not provided", hint=needed)
+
+
+def _ids(key: PropertyType, value: Value) -> Value:
+    """Keys of nodes as their ids."""
+    return tuple(end_text(key, item) for item in value) if isinstance(value, tuple) else end_text(key, value)
 
 
 def _like(type_: PropertyType) -> str:

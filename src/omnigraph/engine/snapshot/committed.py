@@ -18,8 +18,10 @@ from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.snapshot.edges import Ends
 from omnigraph.engine.snapshot.existence import LOADED_ROWS, ONE_BY_ONE, KnownIds
 from omnigraph.engine.snapshot.view import View
+from omnigraph.errors import HistoryReclaimed, NotFound
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.tables.changes import RowPlace
+from omnigraph.storage.tables.lookups import rows_with
 from omnigraph.storage.tables.rows import take
 from omnigraph.storage.tables.table import Table
 
@@ -61,13 +63,12 @@ def known_ids(view: View, type_: EntityType, wanted: int) -> KnownIds | None:
 
 def places(view: View, type_: EntityType, ids: Sequence[str]) -> tuple[RowPlace, ...]:
     """Where some entities stand, as far as that is known."""
-    if not type_.is_node:
-        seen = _places_seen(view, type_)
-        return tuple(place for id_ in ids if (place := seen.get(id_)) is not None)
-    if not 0 < len(ids) <= ONE_BY_ONE:
+    known = known_ids(view, type_, len(ids)) if type_.is_node and 0 < len(ids) <= ONE_BY_ONE else None
+    seen = _places_seen(view, type_)
+    try:
+        found = [seen.get(id_) if known is None else known.place(id_) for id_ in ids]
+    except (NotFound, HistoryReclaimed):  # a cleanup has taken what said where they stood at an earlier pin
         return ()
-    known = known_ids(view, type_, len(ids))
-    found = () if known is None else (known.place(id_) for id_ in ids)
     return tuple(place for place in found if place is not None)
 
 
@@ -96,39 +97,48 @@ def _touching(view: View, edge: EntityType, column: str, ends: Ends, nodes: pa.A
             return rows_where(view, edge, column, nodes, columns)
         wanted = list(dict.fromkeys(["id", *columns]))
         table = take(stored.table, rows, wanted)
-        files = {fragment.number: fragment.files for fragment in stored.fragments}
-        seen = _places_seen(view, edge)
-        for id_, address in zip(table["id"].to_pylist(), stored.addresses(rows).tolist(), strict=True):
-            seen[id_] = RowPlace(id_, address >> 32, files[address >> 32], address & 0xFFFF_FFFF)
+        _note_places(view, edge, table["id"].to_pylist(), stored.addresses(rows).tolist())
         return table.select(list(columns))
 
     table: pa.Table = view.workspace.memory.keep(key, found, lambda t: t.nbytes + 512)
     return table
 
 
-def _places_seen(view: View, edge: EntityType) -> dict[str, RowPlace]:
-    """Where edges stand that were found at one pin, by their ids."""
-    stored = view.stored(edge)
-    seen: dict[str, RowPlace] = stored.derived.setdefault("places seen", {})
+def _places_seen(view: View, type_: EntityType) -> dict[str, RowPlace]:
+    """Where entities stand that were found at one pin, by their ids."""
+    seen: dict[str, RowPlace] = view.stored(type_).derived.setdefault("places seen", {})
     return seen
+
+
+def _note_places(view: View, type_: EntityType, ids: Sequence[str], addresses: Sequence[int]) -> None:
+    files = {fragment.number: fragment.files for fragment in view.stored(type_).fragments}
+    at = ((id_, address >> 32, address & 0xFFFF_FFFF) for id_, address in zip(ids, addresses, strict=True))
+    _places_seen(view, type_).update((id_, RowPlace(id_, n, files[n], offset)) for id_, n, offset in at)
 
 
 def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
     """Rows whose value in a column is among some."""
     stored = view.stored(type_)
-    if not stored.rows or not len(values):
-        return _no_rows(stored.alike, columns)
-    table = stored.table
     wanted = pc.unique(values)
     wanted = wanted.filter(wanted.is_valid())
+    if not stored.rows or not len(wanted):
+        return _no_rows(stored.alike, columns)
     if len(wanted) > SCANNED_ABOVE:
-        return _scanned(table, column, wanted, columns)
+        return _scanned(stored.table, column, wanted, columns)
     if len(wanted) > REMEMBERED_KEYS:
-        return _looked_up(table, column, wanted, columns)
-    key = (stored.location, stored.pin, "rows where", column, *wanted.to_pylist(), *columns)
-    found: pa.Table = view.workspace.memory.keep(
-        key, lambda: _looked_up(table, column, wanted, columns), lambda t: t.nbytes + 512
-    )
+        return _looked_up(stored.table, column, wanted, columns)
+    few = wanted.to_pylist()
+    key = (stored.location, stored.pin, "rows where", column, *few, *columns)
+
+    def looked_up() -> pa.Table:
+        if not pa.types.is_string(wanted.type):
+            return _looked_up(stored.table, column, wanted, columns)
+        addresses, rows = rows_with(view.workspace.store.tables, stored.state, column, few, columns)
+        if "id" in columns:
+            _note_places(view, type_, rows["id"].to_pylist(), addresses.tolist())
+        return rows
+
+    found: pa.Table = view.workspace.memory.keep(key, looked_up, lambda t: t.nbytes + 512)
     return found
 
 

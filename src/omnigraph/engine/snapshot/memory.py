@@ -2,7 +2,7 @@
 
 Everything kept here is derived from a pinned table and keyed by its pin, so it can be thrown away at any time and can never be
 stale. When the budget is exceeded, what was not used for the longest time goes first. And every commit makes another pin: of the
-same column at more than a few pins, those that nobody has used for half a minute go when the next one comes, or a graph that is
+same column at more than a few pins, those that nobody has used for some seconds go when the next one comes, or a graph that is
 written to all day would fill its budget with columns of the past.
 
     memory = Memory(budget=1 << 30)
@@ -26,7 +26,7 @@ Key = tuple[Hashable, ...]
 """The table, its pin, and what it is."""
 
 PINS: Final = 8
-IDLE_SECONDS: Final = 30.0
+IDLE_SECONDS: Final = 5.0
 """Of one thing, so many pins are kept however long nobody has used them: branches have their own. Of more, those in use."""
 
 

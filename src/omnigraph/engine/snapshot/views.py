@@ -46,6 +46,10 @@ class Views:
             snapshot = self._snapshot_at(at)
         else:
             snapshot = self._store.snapshot(MAIN if branch is None else branch)
+        return self.of(snapshot, at)
+
+    def of(self, snapshot: Snapshot, at: str | None = None) -> View:
+        """A view of a snapshot; `at`: the commit, or whatever else it was asked for by."""
         found = self._views.get(snapshot.layout)
         if found is not None and at is None:
             return found

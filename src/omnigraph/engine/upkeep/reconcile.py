@@ -223,7 +223,8 @@ class Reconciler:
             if self._thread is not None and self._thread.is_alive():
                 return None
             try:
-                snapshot = self._store.snapshot(branch)
+                known = self._store.publisher(branch).manifest.last_known()  # that of the write it is called after
+                snapshot = self._store.snapshot_of(branch, known)
                 state = (branch, snapshot.layout, snapshot.schema)
                 if state == self._in_order:
                     return None

@@ -23,6 +23,8 @@ from omnigraph.storage.files.external_objects import Unreachable
 def copied(query: lg.MutationQuery, run: Run, external: External) -> Mapping[str, bytes]:
     """The cell to store for every URI. All are judged before any is looked for."""
     given = list(_given(query, run))
+    if not given:
+        return {}
     for name, text in given:
         _require_allowed(name, text, external)
     settling = Settling(external)

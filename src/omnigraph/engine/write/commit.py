@@ -9,7 +9,8 @@ So two writers can never break a constraint together that neither breaks alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 
 from omnigraph.engine.snapshot.committed import existing, places
@@ -24,6 +25,7 @@ from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.commits.waiting import Revalidate
 from omnigraph.storage.graph_store import Snapshot
 from omnigraph.storage.tables.changes import Append, ArrowIds, Change, Delete, Overwrite, Upsert
 
@@ -51,6 +53,8 @@ class Intent:
     """What tells this write from all others, if it may be repeated: see `history.repeats`."""
     asked: str | None = None
     """A digest of what it was asked to do, if it may be repeated."""
+    looked_since: str | None = None
+    """What the branch was at before somebody looked for the key in its commits, if that was before the view of the change."""
 
 
 SetRules = Callable[[ChangeSet, View], list[Violation]]
@@ -61,16 +65,27 @@ def commit(
     workspace: Workspace, view: View, branch: str, changes: ChangeSet, intent: Intent, set_rules: SetRules = set_violations
 ) -> Commit | None:
     """Validate a change and publish it. None when there is nothing to change."""
+    ready = planned(workspace, view, branch, changes, intent, set_rules)
+    if ready is None:
+        return None
+    with in_words_of(view):
+        return workspace.store.publish(branch, *ready).shown()
+
+
+def planned(
+    workspace: Workspace, view: View, branch: str, changes: ChangeSet, intent: Intent, set_rules: SetRules = set_violations
+) -> tuple[PublishPlan, Revalidate] | None:
+    """Validate a change, and say how it is published. None when there is nothing to change."""
     if changes.is_empty and not intent.even_if_empty:
         return None
     if not intent.checked:
         refuse(violations(changes, view))
-    planned = tuple(PlannedChange(d.key, change_of(d, view), named(d)) for d in changes if not d.is_empty)
+    each = tuple(PlannedChange(d.key, change_of(d, view), named(d)) for d in changes if not d.is_empty)
     plan = PublishPlan(
         OpClass.LOGICAL,
         intent.operation,
         view.snapshot.layout,
-        planned,
+        each,
         read_set=intent.strict,
         read_rows=intent.read_rows,
         read_ends=intent.read_ends,
@@ -80,16 +95,22 @@ def commit(
         merged_parent=intent.merged_parent,
         carried=intent.carried,
         idempotency_key=intent.idempotency_key,
+        looked_since=intent.looked_since,
         asked=intent.asked,
     )
+    return plan, _Again(workspace, view, branch, changes, set_rules)
+
+
+@contextmanager
+def in_words_of(view: View) -> Iterator[None]:
+    """Conflicts speak of types, by their names: storage knows keys of tables, and pins."""
     try:
-        return workspace.store.publish(branch, plan, _Again(workspace, view, branch, changes, set_rules)).shown()
+        yield
     except ReadSetChanged as overtaken:
         raise _by_name(overtaken, view) from overtaken.__cause__
 
 
 def _by_name(overtaken: ReadSetChanged, view: View) -> ReadSetChanged:
-    """The same of types, by their names: storage knows keys of tables, and pins."""
     message = re.sub(r": expected pin \w+, found \w+", "", overtaken.message)
     for type_ in (*view.catalog.nodes.values(), *view.catalog.edges.values()):
         message = re.sub(rf"\b(?:table )?{re.escape(table_key(type_))}\b", type_.name, message)

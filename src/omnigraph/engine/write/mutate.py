@@ -96,8 +96,7 @@ class _Mutation:
                 for row in self._rows(pattern, assignments):
                     self._insert(catalog.nodes[name], row, matched=bool(pattern))
             case lg.InsertEdge(name, source, target, assignments, pattern):
-                ends = (lg.Assign("src", _ID, source), lg.Assign("dst", _ID, target))
-                for row in self._rows(pattern, (*ends, *assignments)):
+                for row in self._rows(pattern, (*_ends(source, target), *assignments)):
                     self._insert(catalog.edges[name], row, matched=bool(pattern))
             case lg.UpdateNode(name, assignments, where):
                 self._update(catalog.nodes[name], assignments, where)
@@ -105,6 +104,8 @@ class _Mutation:
                 self._update(catalog.edges[name], assignments, where)
             case lg.PatchNode(name, assignments):
                 self._patch(catalog.nodes[name], assignments)
+            case lg.PatchEdge(name, source, target, assignments):
+                self._patch(catalog.edges[name], (*_ends(source, target), *assignments))
             case lg.DeleteNode(name, where):
                 self._delete(catalog.nodes[name], *self.search.ids(catalog.nodes[name], where))
             case lg.DeleteEdge(name, where):
@@ -235,7 +236,7 @@ class _Mutation:
         before: Row = {"id": id_, **dict.fromkeys(type_.properties)} if there is None else there
         if there is None or not all(_same(before[name], value) for name, value in new.items()):
             self.staging.put(type_, id_, {**before, **new}, fresh=False)
-        self.nodes += 1
+        self._count(type_, 1)
 
     # ── delete ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -281,6 +282,10 @@ def _types_of(pattern: tuple[lg.Pattern, ...], catalog: Catalog) -> Iterator[Ent
                 yield from _types_of(inner, catalog)
             case lg.Keep():
                 pass
+
+
+def _ends(source: lg.Expression, target: lg.Expression) -> tuple[lg.Assign, lg.Assign]:
+    return lg.Assign("src", _ID, source), lg.Assign("dst", _ID, target)
 
 
 def _is_constant(value: lg.Expression) -> bool:

@@ -19,7 +19,9 @@ class Receipt:
     branch: str
     query_name: str
     affected_nodes: int
+    """Nodes that the statements inserted, found to update, or deleted; of a transaction, those that are different now."""
     affected_edges: int
+    """The same of edges."""
     actor: str | None
     commit: Commit | None
     """None when nothing changed."""

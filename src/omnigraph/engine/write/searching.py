@@ -38,8 +38,8 @@ from omnigraph.errors import KeyValueError
 from omnigraph.model.types import Scalar
 from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.tables.changes import RowPlace
+from omnigraph.storage.tables.lookups import FEW_IDS, rows_at, rows_where_seen
 from omnigraph.storage.tables.rows import images
-from omnigraph.storage.tables.small_changes import rows_at, rows_where_seen
 
 _NO_TAIL = st.Tail((), False, (), None, 0)
 
@@ -146,12 +146,13 @@ class Searching:
         stored, tables = self._view.stored(type_), self._view.workspace.store.tables
         if not ids:
             return {}, ()
-        if type_.is_edge and not blobs and len(ids) == 1:
-            return _by_id(*rows_where_seen(tables, stored.table, "id", ids[0]))
         seen = () if blobs else places(self._view, type_, ids)
         found: dict[str, Row] = {row["id"]: row for row in rows_at(tables, stored.state, seen)}
         rest = [id_ for id_ in ids if id_ not in found]
-        return found | ({row["id"]: row for row in images(stored.table, rest).to_pylist()} if rest else {}), ()
+        if blobs or len(rest) > FEW_IDS:
+            return found | {row["id"]: row for row in images(stored.table, rest).to_pylist()}, ()
+        more, stood = rows_where_seen(tables, stored.state, "id", rest) if rest else ([], ())
+        return found | {row["id"]: row for row in more}, (*(place for place in seen if place.id in found), *stood)
 
     # ── what a condition fixes ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -194,11 +195,11 @@ class Searching:
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _edges_of(self, type_: EntityType, column: str, node: str) -> tuple[dict[str, Row], tuple[RowPlace, ...]]:
-        table = self._view.stored(type_).table
+        stored = self._view.stored(type_)
         if any(prop.type.is_blob for prop in type_.properties.values()):
-            ids = table.read(["id"], one_of(column, [node]))["id"].to_pylist()
+            ids = stored.table.read(["id"], one_of(column, [node]))["id"].to_pylist()
             return self.images(type_, ids)
-        return _by_id(*rows_where_seen(self._view.workspace.store.tables, table, column, node))
+        return _by_id(*rows_where_seen(self._view.workspace.store.tables, stored.state, column, [node]))
 
     def _searched(self, type_: EntityType, where: lg.Condition) -> list[str]:
         """Ids of all for which a condition holds, sorted."""

@@ -17,7 +17,9 @@ from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.snapshot.committed import existing
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
-from omnigraph.storage.tables.rows import images, positions_of, rows_of_written, take
+from omnigraph.storage.tables.changes import TableState
+from omnigraph.storage.tables.lookups import images_with
+from omnigraph.storage.tables.rows import positions_of, rows_of_written, take
 from omnigraph.storage.tables.table import Table
 
 FIRST_ROWS: Final = 200
@@ -56,13 +58,13 @@ def _is_there(delta: Delta, view: View) -> bool:
         return False
     if delta.rows.num_rows > view.snapshot.tables[delta.key].rows:
         return False
-    table = view.stored(delta.type).table
+    stored = view.stored(delta.type)
     names = ["id", *(["src", "dst"] if delta.type.is_edge else []), *delta.type.properties]
     are_few = delta.rows.num_rows * FEW < view.snapshot.tables[delta.key].rows
-    beside, seen = _by_id(table, names), 0
+    beside, seen = _by_id(view, stored.state, names), 0
     for number, rows in enumerate(_chunks(delta, view)):
         if number == 1 and not are_few:
-            beside = _by_position(table, names, delta.ids, seen)
+            beside = _by_position(stored.table, names, delta.ids, seen)
         there = beside(rows)
         if there.num_rows != rows.num_rows:
             return False
@@ -72,9 +74,9 @@ def _is_there(delta: Delta, view: View) -> bool:
     return True
 
 
-def _by_id(table: Table, names: list[str]) -> Beside:
+def _by_id(view: View, state: TableState, names: list[str]) -> Beside:
     def beside(rows: pa.Table) -> pa.Table:
-        there = images(table, rows["id"].to_pylist()).select(names)
+        there = images_with(view.workspace.store.tables, state, rows["id"].to_pylist()).select(names)
         if there.num_rows < rows.num_rows:
             return there
         return there.take(pc.index_in(rows["id"], value_set=there["id"]))

@@ -108,7 +108,7 @@ class Load(GraphCommit["LoadResult"]):
         )
 
     def commit_of(self, result: LoadResult) -> str | None:
-        return None if result.commit is None else result.commit.id
+        return result.commit.id if result.changed and result.commit is not None else None
 
 
 def _bytes_at(path: str | os.PathLike[str]) -> int:

@@ -55,6 +55,7 @@ class PutEntity(GraphCommit["Receipt"]):
             self.type,
             *self.ends,
             self.values,
+            patch=self.patch,
             branch=self.branch,
             if_commit=self.if_commit,
             actor=caller.actor,

@@ -290,7 +290,22 @@ def merge_bases(first: str, second: str, parents_of: ParentsOf) -> tuple[str, ..
 
     Commits are looked at from the youngest down, and no further than where only ancestors of what was found are left.
     """
-    left, right, below = 1, 2, 4
+    marks, found = _marked(first, second, parents_of)
+    return tuple(sorted((name for name in found if not marks[name] & _BELOW), reverse=True))
+
+
+def only_of(first: str, second: str, parents_of: ParentsOf) -> frozenset[str]:
+    """The ancestors of a commit, itself included, that another one does not have: what a merge of the first brings the second."""
+    marks, _ = _marked(first, second, parents_of)
+    return frozenset(name for name, mark in marks.items() if mark == _LEFT)
+
+
+_LEFT, _RIGHT, _BELOW = 1, 2, 4
+
+
+def _marked(first: str, second: str, parents_of: ParentsOf) -> tuple[dict[str, int], list[str]]:
+    """Whose ancestors commits are, from the youngest down to where both share all; and the common ones that were met first."""
+    left, right, below = _LEFT, _RIGHT, _BELOW
     marks = {first: left}
     marks[second] = marks.get(second, 0) | right
     waiting = [_Youngest(name) for name in marks]
@@ -307,7 +322,7 @@ def merge_bases(first: str, second: str, parents_of: ParentsOf) -> tuple[str, ..
             if marks.get(parent, 0) & carried != carried:
                 marks[parent] = marks.get(parent, 0) | carried
                 heappush(waiting, _Youngest(parent))
-    return tuple(sorted((name for name in found if not marks[name] & below), reverse=True))
+    return marks, found
 
 
 @frozen

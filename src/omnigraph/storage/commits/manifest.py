@@ -36,7 +36,6 @@ from typing import TYPE_CHECKING, Final
 
 import lance
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset
 from lance import LanceOperation as Op
 from lance.dataset import Session
@@ -46,7 +45,18 @@ from omnigraph.errors import ConflictError, DamagedRecord, NotFound, StorageErro
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted
 from omnigraph.storage.commits.lineage import Commit, Logical
-from omnigraph.storage.commits.manifest_rows import SCHEMA, Body, Entry, belongs_to, numbered, read_rows, rows_of
+from omnigraph.storage.commits.manifest_rows import (
+    SCHEMA,
+    Body,
+    Entry,
+    StoredEntry,
+    belongs_to,
+    entries_of,
+    numbered,
+    read_entries,
+    read_rows,
+    rows_of,
+)
 from omnigraph.storage.commits.manifest_versions import ManifestVersions, NextVersion, Opened
 from omnigraph.storage.commits.version_hint import hinted_version
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
@@ -246,32 +256,31 @@ class Manifest:
         self.scans += 1
         tail = max(opened.fragments)
         with translated(f"read the manifest {self.location}"):
-            rows = opened.rows(tail)
-        heads = [head for _, head in self._of_kind(rows, "head", Head)]
+            said: dict[str, list[StoredEntry]] = {"head": [], "state": [], "commit": []}
+            for entry in entries_of(opened.rows(tail)):
+                said.setdefault(entry[0], []).append(entry)
+        heads = [head for _, head in read_entries(said["head"], Head, self.location)]
         if len(heads) != 1:
             raise damaged(f"the manifest {self.location}", f"its newest fragment has {counted(len(heads), 'head')}")
         self.place.see_fence(heads[0].fence)
-        states = [state for _, state in self._of_kind(rows, "state", TableState)]
-        commits = sorted(self._commits_of(rows), key=lambda c: c[1].seq)
+        states = [state for _, state in read_entries(said["state"], TableState, self.location)]
+        commits = sorted(self._commits_of(said["commit"]), key=lambda c: c[1].seq)
         self._bodies = {commit.id: (commit, raw) for raw, commit in commits}
         recent = tuple(commit for _, commit in commits)
         packed = tuple((number, size) for number, size in opened.fragments.items() if number != tail)
         return ManifestState(opened.number, tail, heads[0], {s.table: s for s in states}, recent, packed)
 
-    def _commits_of(self, rows: pa.Table) -> list[tuple[bytes, Commit]]:
+    def _commits_of(self, entries: Sequence[StoredEntry]) -> list[tuple[bytes, Commit]]:
         """Commits of a tail, as they stand there. Most of them were in the one before, and are not read again."""
-        rows = rows.filter(pc.equal(rows["kind"], "commit"))
-        found, unread = list[tuple[bytes, Commit]](), list[int]()
-        for at, (key, raw) in enumerate(zip(rows["key"].to_pylist(), rows["body"].to_pylist(), strict=True)):
+        found, unread = list[tuple[bytes, Commit]](), list[StoredEntry]()
+        for entry in entries:
+            _, key, _, raw = entry
             known = self._bodies.get(key)
             if known is not None and known[1] == raw:
                 found.append((raw, known[0]))
             else:
-                unread.append(at)
-        return [*found, *read_rows(rows.take(unread), Commit, self.location)] if unread else found
-
-    def _of_kind(self, rows: pa.Table, kind: str, body: type[Body]) -> list[tuple[bytes, Body]]:
-        return read_rows(rows.filter(pc.equal(rows["kind"], kind)), body, self.location)
+                unread.append(entry)
+        return [*found, *read_entries(unread, Commit, self.location)]
 
     def find(self, commit: str, *, carried: bool = False) -> Commit | None:
         """A commit of this manifest by id. Those a merge carried along are of another chain: `tables_at` does not know them."""
@@ -304,9 +313,10 @@ class Manifest:
             older = self._scan(numbered("commit", number + 1, min(number + limit, recent[0].seq - 1)), Commit)
         return [*sorted(older, key=lambda c: c.seq), *(c for c in recent if c.seq > number)][:limit]
 
-    def carried(self) -> list[Commit]:
-        """Commits of other branches that merges brought along."""
-        return self._scan(equal("kind", "carried"), Commit)
+    def carried(self, *, below: int | None = None, above: int = -1) -> list[Commit]:
+        """Commits of other branches that merges brought along; all of them, or those with numbers between two."""
+        where = equal("kind", "carried") if below is None else numbered("carried", above + 1, below - 1)
+        return self._scan(where, Commit)
 
     def tables_at(self, commit: Commit) -> dict[str, TableState]:
         """Every table as the commit left it."""

@@ -64,10 +64,24 @@ def belongs_to(kind: str, key: str, seq: int) -> str:
     return f"{kind} {key} {seq}"
 
 
+StoredEntry = tuple[str, str, int, bytes]
+"""Kind, key, number, and the bytes of the body."""
+
+
+def entries_of(rows: pa.Table) -> list[StoredEntry]:
+    """Rows as they are stored."""
+    return list(zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True))
+
+
 def read_rows(rows: pa.Table, body: type[Body], location: str) -> list[tuple[bytes, Body]]:
-    """Rows as they are stored, and what they say. A commit that cannot be read is one whose contents are not known."""
+    """Rows as they are stored, and what they say."""
+    return read_entries(entries_of(rows), body, location)
+
+
+def read_entries(entries: Iterable[StoredEntry], body: type[Body], location: str) -> list[tuple[bytes, Body]]:
+    """The same of some rows. A commit that cannot be read is one whose contents are not known."""
     found: list[tuple[bytes, Body]] = []
-    for kind, key, seq, raw in zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True):
+    for kind, key, seq, raw in entries:
         try:
             found.append((raw, decoded(raw, body, belongs_to(kind, key, seq), f"the {kind} {key} of {location}")))
         except DamagedRecord as error:

@@ -74,7 +74,7 @@ def moment_of(text: str, otherwise: str) -> Moment | None:
 
 
 def _microseconds(time: str) -> int:
-    """The last microsecond since the epoch that a text means: times of commits are shown by the millisecond."""
+    """The last microsecond since the epoch that a text means: the whole of its millisecond, unless it has finer digits."""
     said = _FINER.search(time)
     finer = 999 if said is None else int(f"{said[1]}00"[:3])
     return datetime_ms(time, lossy=True) * 1000 + finer

@@ -17,11 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Protocol
 
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import SchemaDocument
 from omnigraph.storage.tables.changes import Applied, Change, Delete, Named, TableState, Upsert
+
+
+class Touching(Protocol):
+    """What is said of a change of one table, before or after it happened."""
+
+    @property
+    def table(self) -> str: ...
+
+    @property
+    def named(self) -> Named | None: ...
 
 
 @frozen
@@ -75,11 +86,28 @@ class PublishPlan:
     carried: tuple[Commit, ...] = ()
     """Commits of a merged branch that are to be kept with this one."""
     idempotency_key: str | None = None
-    """Publish only if no commit since the base has this key."""
+    """Publish only if no commit since the base has this key…"""
+    looked_since: str | None = None
+    """… or since an earlier one, if whoever looked through the commits before took that, and prepared on a later one."""
     asked: str | None = None
     """A digest of what the write with the key was asked to do."""
     seals: bool = False
     """Nothing may follow: the branch is being deleted."""
+
+    @property
+    def relies_on_anything(self) -> bool:
+        """Whether what others do meanwhile may make it void."""
+        return bool(self.read_set or self.read_rows or self.read_ends)
+
+    def is_about(self, change: Touching) -> bool:
+        """Whether a change is about a table, or rows, that it relied on."""
+        if change.table in self.read_set:
+            return True
+        ids, ends = (read.get(change.table, frozenset()) for read in (self.read_rows, self.read_ends))
+        if not ids and not ends:
+            return False
+        named = change.named
+        return named is None or named.touches(ids) or not ends.isdisjoint(named.ends)
 
     def fence(self, known: int) -> int:
         """The newest fence that was known before the first of its files was begun; `known` is that of who publishes it now."""

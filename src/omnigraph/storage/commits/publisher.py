@@ -23,9 +23,11 @@ or reported.
 **Group commit.** Threads of one process that publish to one branch share a swap. The first becomes the leader and takes
 everything that is waiting; each plan becomes a commit of its own, applied on top of the one before, and one new tail carries
 them all. A plan that turns out void fails alone. Small changes of a group to one table, as far as they touch different rows, are
-foreseen: rows go into one file, and versions are made side by side (`small_changes`). When its own plan is done, a leader hands
-over to the first in the queue, who gives those of the last group a moment to come back. Worked example, two inserts queued behind
-a third:
+foreseen: rows go into one file, and versions are made side by side (`small_changes`). A write that is prepared quickly may leave
+that to the leader (`publish_prepared`), who prepares one after the other on top of one state: threads that prepare side by side
+take turns at running Python, and take longer. Who relies on what one before it changes is prepared with the next group, on top of
+that. When its own plan is done, a leader hands over to the first in the queue, who gives those of the last group a moment to come
+back. Worked example, two inserts queued behind a third:
 
     a leads, publishes a       queue: b, c
     b leads, publishes b ← c   one swap, two commits: parent of b is a, parent of c is b
@@ -61,7 +63,16 @@ from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.commits.reclaim_fence import newest, require_kept
 from omnigraph.storage.commits.reservations import Reservations
 from omnigraph.storage.commits.turns import Turns
-from omnigraph.storage.commits.waiting import Queue, Revalidate, Waiting, fail, first_batch, write_meanwhile
+from omnigraph.storage.commits.waiting import (
+    Prepare,
+    Queue,
+    Revalidate,
+    Waiting,
+    fail,
+    first_batch,
+    prepared,
+    write_meanwhile,
+)
 from omnigraph.storage.files.lance_errors import LostRace
 from omnigraph.storage.lance_format.made_versions import Unfamiliar
 from omnigraph.storage.rewriting.derived import then
@@ -135,9 +146,18 @@ class Publisher:
 
     def publish(self, plan: PublishPlan, revalidate: Revalidate | None = None) -> Commit:
         """Make a plan a commit, or raise why it cannot be one. Returns when it is durable and visible."""
+        fence = plan.fence(self.manifest.place.fence)
+        commit = self._published(Waiting(self._ids.next(), plan, revalidate, fence=fence))
+        assert commit is not None
+        return commit
+
+    def publish_prepared(self, prepare: Prepare) -> Commit | None:
+        """The same with a plan that whoever leads makes, if anything is to be published."""
+        return self._published(Waiting(self._ids.next(), prepare=prepare))
+
+    def _published(self, waiting: Waiting) -> Commit | None:
         self.reservations.wait_for_threads()
         begun = time.monotonic()
-        waiting = Waiting(plan, self._ids.next(), revalidate, plan.fence(self.manifest.place.fence))
         waiting.outcome.add_done_callback(lambda _: waiting.called.set())
         try:
             self._await_outcome(waiting)
@@ -167,6 +187,7 @@ class Publisher:
     def _give_up(self, waiting: Waiting) -> None:
         """Go without an outcome. Who leads lets another one do it."""
         with self._lock:
+            waiting.is_gone = True
             self._queue = [w for w in self._queue if w is not waiting]
         if self._leader is waiting:
             self._hand_over()
@@ -182,25 +203,30 @@ class Publisher:
     def _lead(self, own: Waiting) -> None:
         """Publish what is waiting, until one's own plan is done."""
         while not own.outcome.done():
-            batch: list[Waiting] = []
+            taken = batch = list[Waiting]()
             try:
                 with self._lock:
                     self._await_the_last()
-                    batch, self._queue = first_batch(self._queue)
+                    taken, self._queue = first_batch(self._queue)
+                    batch = taken
                 begun = time.monotonic()
-                with self._turns.turn(partial(write_meanwhile, batch, self._tables, self.manifest)):
-                    self._publish_batch(batch)
+                batch, later = prepared(taken, self.manifest)
+                with self._lock:
+                    self._queue = [*(w for w in later if not w.is_gone), *self._queue]
+                if batch:
+                    with self._turns.turn(partial(write_meanwhile, batch, self._tables, self.manifest)):
+                        self._publish_batch(batch)
                 self._last_seconds = time.monotonic() - begun
             except Exception as error:
                 fail(batch, error)
             except BaseException:  # this thread is to end: nobody may go on waiting for it
-                if not batch:
+                if not taken:
                     raise
                 with self._lock:
                     behind, self._queue = self._queue, []
                     self._leader = None
                 fail(
-                    batch, StorageError("interrupted while publishing: the commit may have landed", hint="Look before retrying.")
+                    taken, StorageError("interrupted while publishing: the commit may have landed", hint="Look before retrying.")
                 )
                 fail(behind, StorageError("interrupted before publishing: nothing was written", hint="Retry."))
                 raise
@@ -357,7 +383,7 @@ class Publisher:
                 expected=plan.expected_head,
                 actual=below.id,
             )
-        between = [] if plan.base in (state.head.commit, below.id) else self._since(plan.base, state)
+        between = self._between(plan.base, state)
         self._check_still_valid(waiting, state, between)
         try:
             applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
@@ -395,13 +421,14 @@ class Publisher:
 
     def _check_still_valid(self, waiting: Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
         plan = waiting.plan
-        for commit in between:
+        for commit in between if plan.looked_since is None else self._between(plan.looked_since, state):
             if plan.idempotency_key is not None and commit.idempotency_key == plan.idempotency_key:
                 raise AlreadyExists(
                     f"commit {commit.id} has the idempotency key `{plan.idempotency_key}` already",
                     hint="Nothing was written: this write happened before.",
                 )
-            for change in commit.changes:
+        for commit in between:
+            for change in commit.changes if plan.relies_on_anything else ():
                 if commit.op_class is OpClass.LOGICAL and change.table in plan.read_set:
                     expected = None if change.before is None else change.before.pin
                     actual = None if change.after is None else change.after.pin
@@ -409,7 +436,7 @@ class Publisher:
                         f"table {change.table} changed while the write was prepared: expected pin {expected}, found {actual} "
                         f"(commit {commit.id})"
                     )
-                if commit.op_class is OpClass.LOGICAL and _is_about(plan, change):
+                if commit.op_class is OpClass.LOGICAL and plan.is_about(change):
                     raise ReadSetChanged(
                         f"rows of {change.table} that the write is about changed while it was prepared (commit {commit.id})"
                     )
@@ -428,8 +455,11 @@ class Publisher:
         if waiting.revalidate is not None and any(c.op_class is OpClass.LOGICAL for c in between):
             waiting.revalidate(state, between)
 
+    def _between(self, base: str, state: ManifestState) -> list[Commit]:
+        """Commits on the branch after `base`, oldest first; mostly there are none."""
+        return [] if base in (state.head.commit, self._logical(state.head).id) else self._since(base, state)
+
     def _since(self, base: str, state: ManifestState) -> list[Commit]:
-        """Commits on the branch after `base`, oldest first."""
         recent = list(state.recent)
         for at in range(len(recent) - 1, -1, -1):  # mostly a group or so ago
             if recent[at].parent == base:
@@ -511,15 +541,6 @@ def _follows(commit: Commit, base: str) -> bool:
     if commit.parent == base:
         return True
     return commit.logical is not None and not commit.is_maintenance and commit.logical.parent == base
-
-
-def _is_about(plan: PublishPlan, change: TableChange) -> bool:
-    """Whether a change is about rows that a plan relied on."""
-    ids, ends = (read.get(change.table, frozenset()) for read in (plan.read_rows, plan.read_ends))
-    if not ids and not ends:
-        return False
-    named = change.named
-    return named is None or named.touches(ids) or not ends.isdisjoint(named.ends)
 
 
 def _only_maintained(plan: PublishPlan, table: str, between: Sequence[Commit]) -> bool:

@@ -42,11 +42,21 @@ def flush(files: Sequence[str], folders: Sequence[str]) -> None:
         _syncfs(files[0])
         return
     for batch in (files, folders):
-        if len(batch) > FEW:
-            list(_SYNCERS.map(_fsync, batch))
+        _sync_each(batch)
+
+
+def _sync_each(paths: Sequence[str]) -> None:
+    if len(paths) > FEW:
+        try:
+            under_way = [_SYNCERS.submit(_fsync, path) for path in paths]
+        except RuntimeError:  # the interpreter is ending, and takes on no more work; threads that it waits for go on writing
+            pass
         else:
-            for path in batch:
-                _fsync(path)
+            for one in under_way:
+                one.result()
+            return
+    for path in paths:
+        _fsync(path)
 
 
 def _fsync(path: str) -> None:

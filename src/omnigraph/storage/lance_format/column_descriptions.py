@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from omnigraph.errors import StorageError
@@ -106,6 +107,7 @@ def _names(column: bytes) -> bytes:
     return b"".join(found)
 
 
+@lru_cache(maxsize=1_024)
 def _name(encoding: bytes) -> bytes:
     """Of an encoding that stands where it is described: its message is named, then follows."""
     inner = encoding

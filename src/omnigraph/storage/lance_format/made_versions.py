@@ -109,7 +109,7 @@ class FragmentEntry:
     def _said(self) -> dict[int, int | bytes]:
         return {field: value for field, _, value in fields(self.body)}
 
-    @property
+    @cached_property
     def number(self) -> int:
         field, _, value = next(fields(self.body))  # it comes first, if it is not zero
         return _whole(value if field == _NUMBER else self._said.get(_NUMBER, 0))
@@ -192,10 +192,7 @@ class Version:
     def read(cls, pin: int, content: bytes) -> Version:
         """Take the file of a version apart; `Unfamiliar` if it says what we do not know, or nothing that makes sense."""
         try:
-            found = cls._read(pin, content)
-            for entry in found.entries.values():
-                _ = entry.files, entry.deletions, entry.rows
-            return found
+            return cls._read(pin, content)
         except (LookupError, struct.error, ValueError, TypeError) as error:
             raise Unfamiliar(f"a version that cannot be taken apart: {type(error).__name__}") from error
 
@@ -213,7 +210,7 @@ class Version:
             raise Unfamiliar(f"a version with fields {sorted(unknown)} and features {features}")
         if any(mark in said_ for field, said_, _ in said if field == _COLUMN for mark in _BLOBS):
             raise Unfamiliar("a version with blobs")
-        entries = [FragmentEntry(body) for field, _, body in said if field == _FRAGMENT and isinstance(body, bytes)]
+        entries = [_taken_apart(body) for field, _, body in said if field == _FRAGMENT and isinstance(body, bytes)]
         last = max((_whole(value) for field, _, value in said if field == _LAST_FRAGMENT), default=-1)
         rest = b"".join(text for field, text, _ in said if field not in _CHANGED)
         numbered = {entry.number: entry for entry in entries}
@@ -285,6 +282,14 @@ class Version:
                 some = frozenset(BitMap.deserialize(covers)) if isinstance(covers, bytes) and covers else frozenset[int]()
                 found[name.decode()] = found.get(name.decode(), frozenset()) | some
         return found
+
+
+@lru_cache(maxsize=4_096)
+def _taken_apart(body: bytes) -> FragmentEntry:
+    """A fragment, if it can be understood. Most fragments of a version are those of the one before it, byte by byte."""
+    entry = FragmentEntry(body)
+    _ = entry.number, entry.files, entry.deletions, entry.rows
+    return entry
 
 
 def described(fragment: FragmentMetadata, as_number: int) -> FragmentEntry:

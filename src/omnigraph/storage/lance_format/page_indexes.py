@@ -19,7 +19,8 @@ before a scan that reads the values too.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -51,16 +52,16 @@ def page_is_sound(descriptor: int, page: bytes) -> bool:
     return True
 
 
-def _layout(encoding: bytes) -> Iterator[tuple[int, dict[int, int | bytes]]]:
+@lru_cache(maxsize=1_024)
+def _layout(encoding: bytes) -> tuple[tuple[int, Mapping[int, int | bytes]], ...]:
+    """What an encoding says. Pages of files that were written one after the other mostly have the same, byte by byte."""
     inner = encoding
     for wanted in (_DIRECT, _ENCODED, _MESSAGE):
         inner = next((value for number, _, value in fields(inner) if number == wanted and isinstance(value, bytes)), b"")
-    for number, _, value in fields(inner):
-        if isinstance(value, bytes):
-            yield number, {n: v for n, _, v in fields(value)}
+    return tuple((number, {n: v for n, _, v in fields(value)}) for number, _, value in fields(inner) if isinstance(value, bytes))
 
 
-def _chunks_are_sound(descriptor: int, about: dict[int, int | bytes], places: list[tuple[int, int]], rows: int) -> bool:
+def _chunks_are_sound(descriptor: int, about: Mapping[int, int | bytes], places: list[tuple[int, int]], rows: int) -> bool:
     chunks = _read(descriptor, places[0], 4 if about.get(_LARGE) else 2)
     if int((((chunks.astype(np.uint64) >> np.uint64(4)) + np.uint64(1)) * np.uint64(8)).sum()) != places[1][1]:
         return False

@@ -192,11 +192,19 @@ def row_bytes(table: Table, columns: Sequence[str], fragments: Iterable[int] | N
     return np.concatenate(found)
 
 
-def found(table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True) -> tuple[Positions, pa.Table]:
-    """Rows a filter keeps, through an index if there is one: their addresses (fragment number, then offset) and some columns."""
+def found(
+    table: Table, columns: Sequence[str], where: Filter, *, use_index: bool = True, among: Sequence[int] | None = None
+) -> tuple[Positions, pa.Table]:
+    """Rows a filter keeps, of all fragments or of some (by number), through an index if there is one: their addresses (fragment
+    number, then offset) and some columns."""
     with table.reading(f"read {table.location}"):
         rows = table.scanner(
-            columns=list(columns), filter=where.sql, with_row_address=True, use_scalar_index=use_index, prefilter=True
+            columns=list(columns),
+            fragments=None if among is None else table.fragments_by_number(among),
+            filter=where.sql,
+            with_row_address=True,
+            use_scalar_index=use_index,
+            prefilter=True,
         ).to_table()
     return rows["_rowaddr"].to_numpy().astype(np.int64), rows.drop_columns(["_rowaddr"])
 

@@ -24,19 +24,17 @@ No two writers of a group may touch the same row: the publisher ends a group bef
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyroaring import BitMap
 
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.files.checksums import StoredFile, checksum_of
-from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.lance_format.file_names import version_file
-from omnigraph.storage.lance_format.filters import one_of
 from omnigraph.storage.lance_format.made_versions import Deleted, FragmentEntry, Unfamiliar, Version, described
 from omnigraph.storage.tables.changes import (
     NO_ROWS,
@@ -46,15 +44,14 @@ from omnigraph.storage.tables.changes import (
     Delete,
     IndexState,
     Overwrite,
-    RowPlace,
     TableState,
     Upsert,
     WrittenRows,
     unchanged,
 )
+from omnigraph.storage.tables.lookups import by_fragment, rows_with, still_standing
 from omnigraph.storage.tables.recent_rows import KEPT_ROWS
-from omnigraph.storage.tables.rows import found, take_from
-from omnigraph.storage.tables.table import Table, Tables
+from omnigraph.storage.tables.table import Tables
 
 FEW: Final = KEPT_ROWS
 """A change of more rows than that is not small: Lance makes its version."""
@@ -157,7 +154,7 @@ class _Making:
             return unchanged(self._state)
         before, files = self._entries, _Files(self._base.location)
         touched = list[int]()
-        for fragment, offsets in _by_fragment(gone).items():
+        for fragment, offsets in by_fragment(gone).items():
             self._mark(fragment, offsets, files)
             touched.append(fragment)
         rows_in, at = written, None
@@ -248,13 +245,6 @@ class _Files:
         return [StoredFile(path, *checksum_of(content)) for path, content in self.contents.items()]
 
 
-def _by_fragment(addresses: Sequence[int]) -> Mapping[int, BitMap]:
-    found: dict[int, BitMap] = {}
-    for address in addresses:
-        found.setdefault(address >> 32, BitMap()).add(address & 0xFFFF_FFFF)
-    return found
-
-
 def _covered(version: Version, indexes: tuple[IndexState, ...], lost: Sequence[int]) -> tuple[IndexState, ...]:
     """Indexes, less the fragments that are gone."""
     if not indexes or not lost:
@@ -272,85 +262,16 @@ def addresses_of(tables: Tables, state: TableState, changes: Sequence[Change]) -
     found = list[dict[str, int]]()
     unknown: dict[str, None] = {}
     for change in changes:
-        known = {} if isinstance(change, Append | Overwrite) else _known(tables, state.location, version, change.places)
+        known = {} if isinstance(change, Append | Overwrite) else still_standing(tables, state.location, version, change.places)
         found.append(known)
         unknown.update(dict.fromkeys(id_ for id_ in touched(change) if id_ not in known))
-    looked = _looked_up(tables.open(state), list(unknown)) if unknown else {}
+    looked = _looked_up(tables, state, list(unknown)) if unknown else {}
     return [
         [at[id_] if id_ in at else looked[id_] for id_ in dict.fromkeys(touched(change)) if id_ in at or id_ in looked]
         for change, at in zip(changes, found, strict=True)
     ]
 
 
-def _known(tables: Tables, location: str, version: Version, places: Sequence[RowPlace]) -> dict[str, int]:
-    """Rows that stand where they stood when somebody looked, in some version: the same file, and no mark."""
-    found: dict[str, int] = {}
-    for place in places:
-        entry = version.entries.get(place.fragment)
-        if entry is None or entry.files != place.files or place.offset >= entry.rows:
-            continue
-        if entry.deletions is None or place.offset not in tables.versions.marks(location, *entry.deletions):
-            found[place.id] = place.fragment << 32 | place.offset
-    return found
-
-
-def rows_at(tables: Tables, state: TableState, places: Sequence[RowPlace]) -> list[dict[str, Any]]:
-    """Complete rows, without blobs, that still stand where they were seen; of the others nothing is said.
-
-    A row never changes in its file. So rows of a moment ago are in memory, and others are read through a version that is open,
-    where the file is part of it: opening the newest one takes longer than reading the row.
-    """
-    if not places:
-        return []
-    try:
-        version = tables.versions.read(state.location, state.pin)
-        standing = _known(tables, state.location, version, places)
-    except Unfamiliar:
-        return []
-    found: list[dict[str, Any]] = []
-    for number, offsets in _by_fragment(list(standing.values())).items():
-        found += (row for row in _rows(tables, state, version.entries[number], offsets) if row["id"] in standing)
-    return found
-
-
-def rows_where_seen(tables: Tables, table: Table, column: str, value: str) -> tuple[list[dict[str, Any]], tuple[RowPlace, ...]]:
-    """Complete rows with a value, through an index if there is one, and where they stand, as far as that can be said."""
-    addresses, rows = found(table, table.schema.names, one_of(column, [value]))
-    seen = rows.to_pylist()
-    try:
-        entries = tables.versions.read(table.location, table.pin).entries
-    except Unfamiliar:
-        return seen, ()
-    at = [(address >> 32, address & 0xFFFF_FFFF) for address in addresses.tolist()]
-    stood = (RowPlace(row["id"], n, entries[n].files, offset) for row, (n, offset) in zip(seen, at, strict=True) if n in entries)
-    return seen, tuple(stood)
-
-
-def _rows(tables: Tables, state: TableState, entry: FragmentEntry, offsets: BitMap) -> Iterator[dict[str, Any]]:
-    """Rows of a fragment that are not marked at a pin."""
-    alike = tables.writer(state)
-    if len(entry.files) == 1 and not alike.has_blobs:
-        recent = alike.recent.of(f"{state.location}/{DATA}/{entry.files[0]}", alike.columns, alike.schema)
-        if recent is not None and recent.num_rows == entry.rows:
-            yield from recent.take(list(offsets)).to_pylist()
-            return
-    for table in _handles(tables, state, alike):
-        there = tables.versions.read(state.location, table.pin).entries.get(entry.number)
-        if there is None or there.files != entry.files:
-            continue
-        marks = BitMap() if there.deletions is None else tables.versions.marks(state.location, *there.deletions)
-        if marks.isdisjoint(offsets):
-            yield from take_from(table, entry.number, [offset - marks.rank(offset) for offset in offsets]).to_pylist()
-            return
-
-
-def _handles(tables: Tables, state: TableState, alike: Table) -> Iterator[Table]:
-    yield alike
-    if alike.pin != state.pin:
-        yield tables.open(state)
-
-
-def _looked_up(table: Table, ids: Sequence[str]) -> dict[str, int]:
-    with table.reading(f"look up ids in {table.location}"):
-        rows = table.scanner(columns=["id"], filter=one_of("id", ids).sql, with_row_address=True).to_table()
-    return dict(zip(rows["id"].to_pylist(), rows["_rowaddr"].to_pylist(), strict=True))
+def _looked_up(tables: Tables, state: TableState, ids: Sequence[str]) -> dict[str, int]:
+    addresses, rows = rows_with(tables, state, "id", ids, ["id"])
+    return dict(zip(rows["id"].to_pylist(), addresses.tolist(), strict=True))

@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, Final, TypeAlias, TypedDict
 
@@ -32,7 +32,6 @@ from lance.dataset import LanceScanner, Session
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import AlreadyExists, GraphError, HistoryReclaimed, NotFound, StalledWrite
-from omnigraph.hints import Action, Hint
 from omnigraph.model.arrow import is_blob
 from omnigraph.storage.files.checksums import StoredFile, stored_file, stored_files
 from omnigraph.storage.files.dataset_folders import DATA, INDICES
@@ -62,7 +61,7 @@ from omnigraph.storage.tables.changes import (
     unchanged,
 )
 from omnigraph.storage.tables.recent_rows import RecentRows, is_small
-from omnigraph.storage.tables.versions import Versions, meant
+from omnigraph.storage.tables.versions import Versions, meant, reclaimed_version
 
 STORAGE_VERSION: Final = "2.2"
 """File format of new data files."""
@@ -173,7 +172,7 @@ class Tables:
         except NotFound as error:
             if self._is_needed(state.location, state.pin):
                 raise
-            raise _gone(state.location, state.pin) from error
+            raise reclaimed_version(state.location, state.pin) from error
         self.opened += 1
         table = Table(self.place, dataset, state.table, state.location, self._recent, self._sound, self._is_needed)
         return self.remember(table)
@@ -241,6 +240,8 @@ class Table:
         """Files that Lance may scan."""
         self._is_needed = is_needed
         self._sound_parts = frozenset[str]()  # data, values, indexes: all files of which are known to be
+        self._fragments: dict[int, LanceFragment] = {}
+        self._paths: dict[int, tuple[str, ...]] = {}
         self.fence = place.fence
         """The newest fence that was known when it was opened: what is made of it is no older."""
         self.about: dict[str, Any] = {}
@@ -290,13 +291,23 @@ class Table:
         except NotFound as error:
             if self.place.exists(f"{self.location}/{version_file(self.pin)}") or self._is_needed(self.location, self.pin):
                 raise
-            raise _gone(self.location, self.pin) from error
+            raise reclaimed_version(self.location, self.pin) from error
+
+    def fragments_by_number(self, numbers: Iterable[int]) -> list[LanceFragment]:
+        """Some fragments, for a scan."""
+        if not self._fragments:
+            self._fragments = {fragment.fragment_id: fragment for fragment in self.dataset.get_fragments()}
+        return [self._fragments[number] for number in numbers]
 
     def _files_of(self, fragments: Iterable[LanceFragment]) -> Iterator[str]:
+        """Their data files. What Lance says of a fragment is asked once: it takes a tenth of a millisecond."""
         for fragment in fragments:
-            about = fragment.metadata
-            for file in (*about.files, *(overlay.data_file for overlay in about.overlays)):
-                yield f"{self.location}/{DATA}/{file.path}"
+            known = self._paths.get(fragment.fragment_id)
+            if known is None:
+                about = fragment.metadata
+                files = (*about.files, *(overlay.data_file for overlay in about.overlays))
+                known = self._paths[fragment.fragment_id] = tuple(f"{self.location}/{DATA}/{file.path}" for file in files)
+            yield from known
 
     def _index_files(self) -> Iterator[str]:
         for index in self.dataset.describe_indices():
@@ -512,7 +523,7 @@ class Table:
             after = None
             if len(chosen) < fragment.metadata.num_rows:
                 with translated(f"mark deleted rows in {self.location}"):
-                    after = self.place.effects.run(Call.WRITE_DELETIONS, _deletion(fragment, chosen))
+                    after = self.place.effects.run(Call.WRITE_DELETIONS, partial(_delete, fragment, chosen))
             if after is None:
                 emptied.append(number)
             else:
@@ -585,15 +596,5 @@ def _may_be_reclaimed(location: str, pin: int) -> bool:
     return False
 
 
-def _gone(location: str, pin: int) -> HistoryReclaimed:
-    return HistoryReclaimed(
-        f"version {pin} of {location} is gone: the commit that pinned it was reclaimed",
-        hint=Hint("Read the branch again. If this was its newest state, ", Action("verify"), " lists what is missing."),
-    )
-
-
-def _deletion(
-    fragment: LanceFragment, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]
-) -> Callable[[], FragmentMetadata | None]:
-    """Rows are named by their addresses."""
-    return lambda: fragment.delete(one_of("_rowaddr", addresses.tolist()).sql)
+def _delete(fragment: LanceFragment, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> FragmentMetadata | None:
+    return fragment.delete(one_of("_rowaddr", addresses.tolist()).sql)

@@ -13,6 +13,8 @@ from typing import Final
 from lance import LanceDataset
 from pyroaring import BitMap
 
+from omnigraph.errors import HistoryReclaimed
+from omnigraph.hints import Action, Hint
 from omnigraph.model.phrases import counted
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.files.records import damaged
@@ -97,3 +99,11 @@ def meant(dataset: LanceDataset, state: TableState) -> LanceDataset:
         raise damaged(what, f"it holds {counted(rows, 'row')}; the commit recorded {state.rows}")
     _ = dataset.schema  # Lance reads a damaged one without a word, and panics when somebody looks at it
     return dataset
+
+
+def reclaimed_version(location: str, pin: int) -> HistoryReclaimed:
+    """What is said of a version that is not there, and need not be."""
+    return HistoryReclaimed(
+        f"version {pin} of {location} is gone: the commit that pinned it was reclaimed",
+        hint=Hint("Read the branch again. If this was its newest state, ", Action("verify"), " lists what is missing."),
+    )

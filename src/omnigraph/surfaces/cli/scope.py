@@ -65,6 +65,8 @@ SERVERS: Final = frozenset({"server", "graph"})
 """What every command about data can use."""
 CLUSTERS: Final = frozenset({"cluster", "graph"})
 """What commands of upkeep can use besides."""
+ADDRESSES: Final = ("store", "server", "cluster", "profile")
+"""Flags that name a graph, or where it is."""
 NOTHING: Final[frozenset[str]] = frozenset()
 
 _IN_TWO_WORDS: Final = ("schema", "blob", "changes", "profile", "config", "queries")
@@ -159,6 +161,28 @@ def refuse_repeated(command: click.Command, ctx: click.Context, args: list[str])
             seen.add(parameter)
 
 
+def refuse_misplaced_graph(command: Command, ctx: click.Context, args: list[str]) -> None:
+    """Refuse a graph as the first argument of a command whose arguments are something else, unless the line names one already."""
+    if command.capability is not Capability.DATA or any(p.name == "uri" for p in command.params if isinstance(p, click.Argument)):
+        return
+    values, left, _ = command.make_parser(ctx).parse_args(args=list(args))
+    flags = ctx.ensure_object(Globals)
+    if any(flags.given(flag) for flag in ADDRESSES) or any(isinstance(values.get(flag), str) for flag in (*ADDRESSES, "uri")):
+        return
+    if not isinstance(values.get("query_text", ""), str):
+        return  # nothing follows -e: `the_query` says both
+    arguments = [values.get(p.name or "") for p in command.params if isinstance(p, click.Argument)]
+    words = [word for value in (*arguments, *left) for word in (value if isinstance(value, tuple) else (value,))]
+    first = next((word for word in words if isinstance(word, str)), "")
+    if first and _looks_like_a_graph(first):
+        path = ctx.command_path
+        ctx.fail(f"`{first}` looks like a graph, which `{path}` takes after --store. Write: {path} --store {first} …")
+
+
+def _looks_like_a_graph(text: str) -> bool:
+    return text.startswith("s3://") or text.rstrip("/").endswith(".omni") or os.path.isdir(os.path.join(text, "__manifest"))
+
+
 def _completed(name: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """What a shell may complete a parameter to. Nothing of this is needed before somebody asks."""
     from omnigraph.surfaces.cli.completing import items
@@ -190,6 +214,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         refuse_repeated(self, ctx, args)
+        refuse_misplaced_graph(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -268,9 +293,16 @@ def address(uri: str | None = None, token: TokenFor | None = None) -> str:
     legacy = " An omnigraph.yaml here is of an older layout and is not read." if os.path.exists("omnigraph.yaml") else ""
     raise ScopeError(
         "no graph addressed",
-        hint="Give its path or s3:// address, or --store, --server or --profile, or set defaults.store "
-        f"(`omnigraph config set defaults.store PATH`).{legacy}",
+        hint=f"{_ways_to_name_it()}, or set defaults.store (`omnigraph config set defaults.store PATH`).{legacy}",
     )
+
+
+def _ways_to_name_it() -> str:
+    """How the command that runs takes a graph."""
+    taken = {param.name: param for param in click.get_current_context().command.params}
+    if isinstance(taken.get("uri"), click.Argument):
+        return "Give its path or s3:// address, or --store, --server or --profile"
+    return f"Give its path or s3:// address with --store{' or --uri' if 'uri' in taken else ''}, or --server or --profile"
 
 
 def _already_one(graph: str) -> ScopeError:

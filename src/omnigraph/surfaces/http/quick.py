@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
@@ -48,8 +49,11 @@ class _Known:
 class QuickReads:
     """Remembers which reads were quick, and of which state."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.perf_counter, work_of_the_thread: Callable[[], float] = time.thread_time
+    ) -> None:
         self._known: OrderedDict[_Key, _Known] = OrderedDict()
+        self._clock, self._work = clock, work_of_the_thread
 
     async def run(self, call: Call, operation: Query | InvokeQuery) -> Result:
         """The answer to a read, here or in a thread."""
@@ -70,11 +74,11 @@ class QuickReads:
     def _here(self, call: Call, operation: Query, key: _Key, known: _Known) -> Result:
         if known.quick:
             return call.run_here(operation)
-        begun = time.perf_counter()
+        begun = self._clock()
         try:
             return call.run_here(operation)
         finally:
-            self._keep(key, _Known(known.layout, time.perf_counter() - begun <= _SECONDS))
+            self._keep(key, _Known(known.layout, self._clock() - begun <= _SECONDS))
 
     def _keep(self, key: _Key, known: _Known) -> None:
         self._known[key] = known
@@ -84,9 +88,9 @@ class QuickReads:
 
     def _measured(self, call: Call, operation: Query | InvokeQuery) -> tuple[Result, str | None]:
         """The answer, and the state it was read from if that took little work."""
-        begun = time.thread_time()
+        begun = self._work()
         result = call.run_here(cast("Query", operation))
-        if time.thread_time() - begun > _SECONDS or operation.at is not None or not call.graph.is_local:
+        if self._work() - begun > _SECONDS or operation.at is not None or not call.graph.is_local:
             return result, None
         opened = call.revision.graphs.open(call.graph.ref)
         view = operation.seen(opened)

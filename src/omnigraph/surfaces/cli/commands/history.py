@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.errors import UsageError
-from omnigraph.model.phrases import iso
+from omnigraph.model.phrases import iso, one_line
 from omnigraph.service.operations.entity_history import EntityHistory
 from omnigraph.surfaces.cli.arguments import json_option
 from omnigraph.surfaces.cli.change_text import painted
@@ -15,7 +15,7 @@ from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect, uri_option
 
 if TYPE_CHECKING:
-    from omnigraph.service.results import Revision
+    from omnigraph.service.results import Commit, Revision
 
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
@@ -46,10 +46,18 @@ def command(
             return
         for revision in found:
             say(_line(revision))
+            for commit in revision.origins:
+                say(_origin(commit))
         if not found.revisions:
             say(f"no commit of {branch} changed {type_} {found.id}")
         elif not found.is_complete:
             say("…")
+
+
+def _origin(commit: Commit) -> str:
+    by = f" by {commit.actor}" if commit.actor else ""
+    why = f": {one_line(commit.message)}" if commit.message else ""
+    return f"  from {commit.id} {iso(commit.created_at)}{by} on {commit.branch}{why}"
 
 
 def _line(revision: Revision) -> str:
@@ -57,4 +65,5 @@ def _line(revision: Revision) -> str:
 
     by = f" by {revision.commit.actor}" if revision.commit.actor else ""
     head = f"{painted(revision.commit.id, bold=True)} {iso(revision.commit.created_at)}{by}: {revision.op}"
-    return f"{head} {shown_values(revision)}".rstrip()
+    why = f" ({one_line(revision.commit.message)})" if revision.commit.message else ""
+    return f"{head} {shown_values(revision)}".rstrip() + why

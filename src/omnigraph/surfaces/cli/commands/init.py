@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -62,7 +63,7 @@ def command(
 
         schema = schema_of(template, dimension=DIMENSION if dimension is None else dimension)
     else:
-        schema = Path(schema_path) if schema_path is not None else _inferred(files)
+        schema = Path(schema_path) if schema_path is not None else _inferred(files, uri)
     if isinstance(schema, Path):
         read_source(str(schema), what="schema file")
     elif files and not here().yes:
@@ -80,6 +81,8 @@ def command(
         print_json({"uri": uri, "commit": commit.to_dict()})
     else:
         say(f"initialized {uri}")
+    if files and isinstance(schema, str):
+        _tell_left_out(schema)
 
 
 def _list_templates(as_json: bool) -> None:
@@ -92,7 +95,18 @@ def _list_templates(as_json: bool) -> None:
         say(f"{name}: {about}")
 
 
-def _inferred(files: tuple[str, ...]) -> str:
+def _inferred(files: tuple[str, ...], uri: str) -> str:
     from omnigraph.service.inferring import inferred_schema
 
-    return inferred_schema(files)
+    def compatible(path: str) -> str:
+        return f"omnigraph load {shlex.quote(uri)} --data {shlex.quote(path)} --mode merge --dialect compatible"
+
+    return inferred_schema(files, compatible)
+
+
+def _tell_left_out(schema: str) -> None:
+    """A load refuses files with columns that no type has."""
+    from omnigraph.service.inferring import left_out_columns
+
+    for column in left_out_columns(schema):
+        say(f"warning: {column}", err=True)

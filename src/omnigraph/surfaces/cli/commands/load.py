@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.surfaces.cli.scope import Connection
 
 MODES = ("overwrite", "append", "merge", "update", "patch")
+DIALECTS = ("strict", "compatible")
 ENGINES = ("auto", "local", "spark")
 EngineName = Literal["auto", "local", "spark"]
 ALSO = frozenset({"yes", "quiet"})
@@ -70,6 +71,13 @@ ALSO = frozenset({"yes", "quiet"})
     type=click.Choice(("round",)),
     help="Round numbers and times that their types cannot hold exactly, instead of refusing them.",
 )
+@click.option(
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    default="strict",
+    show_default=True,
+    help="How JSON is read; compatible ignores unknown members and takes values of the wrong kind for null.",
+)
 @click.option("--message", metavar="TEXT", help="A message for the commit.")
 @click.option("--embed", is_flag=True, help="Make the vectors of loaded texts (@embed), as part of the commit.")
 @json_option("what was loaded")
@@ -88,6 +96,7 @@ def command(
     quarantine: str | None,
     max_bad: str | None,
     lossy: str | None,
+    dialect: str,
     message: str | None,
     embed: bool,
     as_json: bool,
@@ -105,7 +114,7 @@ def command(
     omnigraph load people.omni --data ages/Person.csv --mode patch
     """
     options: dict[str, Any] = {"types": _named(types), "engine": _engine(engine, master, conf), "quarantine": quarantine}
-    options |= {"max_bad": None if max_bad is None else _limit(max_bad), "lossy": lossy}
+    options |= {"max_bad": None if max_bad is None else _limit(max_bad), "lossy": lossy, "dialect": dialect}
     options |= {"message": message, "skip_unknown": skip_unknown, "allow_empty": allow_empty, "embed": embed}
     run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, **options)
 

@@ -60,6 +60,8 @@ def command(
         return
     changed = f"{counted(receipt.affected_nodes, 'node')}, {counted(receipt.affected_edges, 'edge')}"
     say(f"changed {branch} via {receipt.query_name}: {changed}")
+    if receipt.commit is None:
+        say("nothing is different: no commit was made")
     if receipt.embedded is not None:
         say(f"embedded: {receipt.embedded}")
     if receipt.actor is not None:

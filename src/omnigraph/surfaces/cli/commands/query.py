@@ -8,7 +8,15 @@ import click
 
 from omnigraph.service.operations.query import Query
 from omnigraph.surfaces.cli.answers import chosen_format, format_options, write_answer
-from omnigraph.surfaces.cli.arguments import is_stored, parameters, query_options, target, target_options, the_query
+from omnigraph.surfaces.cli.arguments import (
+    is_stored,
+    limit_options,
+    parameters,
+    query_options,
+    target,
+    target_options,
+    the_query,
+)
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, Connection, connect, here
 
 if TYPE_CHECKING:
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
 @format_options
+@limit_options
 @target_options
 @query_options
 def command(
@@ -29,6 +38,8 @@ def command(
     params_file: str | None,
     branch: str | None,
     snapshot: str | None,
+    timeout: float | None,
+    memory_limit: int | None,
     format_: str | None,
     as_json: bool,
     out: str | None,
@@ -39,8 +50,14 @@ def command(
     omnigraph query --store people.omni -e 'query q() { match { $p: Person } return { $p.name } }'
     omnigraph query friends --store people.omni --query people.gq --params '{"name": "Ada"}' --format csv
     omnigraph query friends --server prod --graph people --params '{"name": "Ada"}'
+
+    A server has limits of its own; --timeout and --memory-limit can only be tighter.
     """
     stored = is_stored(name, query_path, query_text)
+    if stored and (timeout is not None or memory_limit is not None):
+        raise click.UsageError(
+            "--timeout and --memory-limit are for queries that are given here. A stored query has the limits of its server."
+        )
     source = None if stored else the_query(name, query_path, query_text)
     given = parameters(params, params_file)
     branch, snapshot = target(branch, snapshot)
@@ -52,7 +69,7 @@ def command(
         if source is None:
             result = _stored(graph, name or "", given, branch, snapshot)
         else:
-            result = graph.run(Query(graph.ref, source, given, name, branch, snapshot))
+            result = graph.run(Query(graph.ref, source, given, name, branch, snapshot, timeout, memory_limit))
         write_answer(result, form, out, width=settled.width, layout=settled.layout)
 
 

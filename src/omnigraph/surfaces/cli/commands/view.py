@@ -10,7 +10,7 @@ import click
 
 from omnigraph.errors import UsageError
 from omnigraph.model.phrases import counted
-from omnigraph.surfaces.cli.arguments import json_option, parameters, target, target_options, the_query
+from omnigraph.surfaces.cli.arguments import json_option, parameters, target, target_options, text_option, the_query
 from omnigraph.surfaces.cli.files import read_source
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import READS, Capability, Command, connect
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, capability=Capability.DATA, usable=READS)
 @click.argument("uri", required=False, metavar="[URI|FILE]")
 @click.option("--query", "query_path", metavar="FILE", help="Draw what a query matches: a .gq file.")
-@click.option("-e", "--query-string", "query_text", metavar="GQ", help="The same, as text.")
+@text_option("The same, as text.")
 @click.option("--name", metavar="NAME", help="Which query of the file.")
 @click.option("--params", metavar="JSON", help="Parameters of the query.")
 @click.option("--params-file", metavar="FILE", help="A file with that object; `-` is stdin.")

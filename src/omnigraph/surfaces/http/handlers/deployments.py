@@ -1,7 +1,7 @@
 """The cluster that is served: plans, deployments, and what came of them.
 
 A deployment is answered when it has ended, with 200, or with 202 while it goes on: it ends whether its client waits or not. What
-it came to is served at once, by every worker.
+it came to is served at once, by every worker. Where the cluster lies is for those who run the server (`Places`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from omnigraph.service.graphs import GraphRef
 from omnigraph.service.operation import Operation
 from omnigraph.service.service import Service
 from omnigraph.surfaces.http.answering.answers import answer, refused
+from omnigraph.surfaces.http.answering.places import Places
 from omnigraph.surfaces.http.calls import Call
 from omnigraph.surfaces.http.process.activation import ReloadFailed
 from omnigraph.surfaces.http.revisions import Applied
@@ -43,7 +44,7 @@ async def plan(call: Call) -> Response:
     if call.revision.cluster is None:
         return _no_cluster()
     found = await call.run(operation, permit)
-    return answer(msgspec.convert(found.to_json(), w.ClusterPlanOutput))
+    return answer(msgspec.convert(_places(call).left_out(found.to_json()), w.ClusterPlanOutput))
 
 
 async def deploy(call: Call) -> Response:
@@ -123,6 +124,11 @@ def _cluster(call: Call) -> GraphRef:
     return GraphRef("" if served is None else served.root, id="root")
 
 
+def _places(call: Call) -> Places:
+    served = call.revision.cluster
+    return Places() if served is None else Places(served.where, served.root)
+
+
 def _sent(call: Call, deployment: w.DeploymentFiles) -> SentFiles:
     served = call.revision.cluster or Applied("", 0, "", "", "")
     return SentFiles(deployment.files, served.where, served.root)
@@ -150,7 +156,7 @@ def _output(call: Call, found: Deployment) -> w.DeploymentOutput:
         finished_at=UNSET if record.finished_at is None else record.finished_at,
         state_revision=UNSET if record.state_revision is None else record.state_revision,
         state_cas=UNSET if record.state_cas is None else record.state_cas,
-        result=UNSET if record.result is None else msgspec.convert(record.result, w.ClusterApplyOutput),
+        result=UNSET if record.result is None else msgspec.convert(_places(call).left_out(record.result), w.ClusterApplyOutput),
     )
     active = served is not None and record.state_cas is not None and served.state_cas == record.state_cas
     return w.DeploymentOutput(deployment=state, active=active, in_progress=found.in_progress)
@@ -169,11 +175,13 @@ def _no_cluster() -> Response:
 def _refused(call: Call, error: DeploymentRefused) -> Response:
     """Why a deployment was not begun."""
     about: dict[str, Any] = {"condition": "deployment_refused", "retryable": error.retryable}
-    about |= {"hint": error.advice.worded(HTTP), "diagnostics": [d.to_json() for d in error.diagnostics]}
+    places = _places(call)
+    message = places.left_out(error.message)
+    about |= {"hint": error.advice.worded(HTTP), "diagnostics": places.left_out([d.to_json() for d in error.diagnostics])}
     if error.invalid:
-        return refused(400, error.message, code="bad_request", **about)
+        return refused(400, message, code="bad_request", **about)
     if error.unreached:
         if knows_more(call.header_values(_CONTRACT)):
             about["code"] = "service_unavailable"
-        return refused(503, error.message, **about)
-    return refused(409, error.message, code="conflict", **about)
+        return refused(503, message, **about)
+    return refused(409, message, code="conflict", **about)

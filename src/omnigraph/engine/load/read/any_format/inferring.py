@@ -6,6 +6,9 @@
 A file of columns becomes a type that is called after it; one with columns `from` and `to` (or `src` and `dst`) an edge type. JSON
 lines are records that name their types, or plain objects. Nothing is decided that cannot be seen: a key is a column without
 repeats, a property may be null if one is, and few values are only remarked upon. Rows beyond `ROWS` are not looked at.
+
+A column that cannot be a property is left out, in a comment that says why: because of its name, or because of values that no
+property holds. A load refuses what a type does not have, so the type then says how its files are loaded without it.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import chain, count
 from typing import Any, Final
 
 import pyarrow as pa
 
+from omnigraph.catalog.declare.names import STORAGE_NAMES
 from omnigraph.engine.load.read.any_format.batches import batches_of
 from omnigraph.engine.load.read.conversion.columns import python_rows
 from omnigraph.engine.load.read.inputs.content import Text, Unfit
@@ -28,7 +33,7 @@ from omnigraph.engine.load.read.inputs.sources import CELLS, Input
 from omnigraph.engine.load.read.json_lines.lines import line_blocks
 from omnigraph.engine.load.read.rows.types import ENDS
 from omnigraph.errors import NotFound, UsageError
-from omnigraph.model.phrases import counted
+from omnigraph.model.phrases import counted, one_line
 from omnigraph.storage.files.inputs import files_at
 
 ROWS: Final = 50_000
@@ -52,6 +57,7 @@ _TEXTS: Final = (
 
 _PROPERTY: Final = re.compile(r"[a-z_][A-Za-z0-9_]*")
 _KEYED: Final = frozenset({"String", "I64", "I32", "U64", "U32", "Date", "DateTime", "Bool"})
+_NUMBERED: Final = frozenset({"I64", "I32", "U64", "U32"})
 
 
 @dataclass
@@ -68,6 +74,9 @@ class _Found:
     is_edge: bool = False
     folders: set[str] = field(default_factory=set)
     """Columns that folders are called after, whose values are texts as well."""
+    paths: dict[str, Format] = field(default_factory=dict)
+    unfit: dict[str, str] = field(default_factory=dict)
+    """What columns hold whose type no property has."""
     more: bool = False
     """Whether there are rows that nobody looked at."""
     key: str | None = None
@@ -86,7 +95,15 @@ class _Found:
         return {_id_text(value) for value in self.values(name) if value is not None}
 
 
-def proposed(paths: Iterable[str], options: Mapping[str, str] | None = None) -> str:
+Loading = Callable[[str], str]
+"""How a path is loaded in the compatible dialect, in the words of a surface."""
+
+
+def _in_python(path: str) -> str:
+    return f'g.load({json.dumps(path)}, dialect="compatible")'
+
+
+def proposed(paths: Iterable[str], options: Mapping[str, str] | None = None, compatible: Loading = _in_python) -> str:
     """The text of a schema for some files."""
     found: dict[str, _Found] = {}
     for path in paths:
@@ -106,7 +123,7 @@ def proposed(paths: Iterable[str], options: Mapping[str, str] | None = None) -> 
         type_.key = _key(type_)
     files = dict.fromkeys(name for type_ in found.values() for name in type_.files)
     head = f"// Proposed from {', '.join(files)}. Comments say what was guessed."
-    parts = [*(_node(t) for t in nodes), *(_edge(t, nodes) for t in found.values() if t.is_edge)]
+    parts = [*(_node(t, compatible) for t in nodes), *(_edge(t, nodes, compatible) for t in found.values() if t.is_edge)]
     return "\n\n".join([head, *parts]) + "\n"
 
 
@@ -130,6 +147,7 @@ def _look(input_: Input, name: str, folders: Mapping[str, str | None], found: di
             row = {**row, **folders}
             seen.folders.update(folders)
         seen.files.setdefault(os.path.basename(input_.content))
+        seen.paths.setdefault(input_.content, input_.format)
         seen.is_edge |= is_edge
         if len(seen.rows) < ROWS:
             seen.rows.append(row)
@@ -145,12 +163,15 @@ def _columns(input_: Input, name: str, found: dict[str, _Found]) -> Iterator[tup
         is_edge = all(names & set(spellings) for spellings in ENDS.values())
         seen = found.setdefault(name, _Found(name, is_edge=is_edge))
         seen.files.setdefault(os.path.basename(input_.content))
+        seen.paths.setdefault(input_.content, input_.format)
         seen.text |= input_.format in CELLS
         for column in batch.schema:
             if input_.format in CELLS:
                 seen.kinds.setdefault(column.name, "")
             else:
                 seen.kinds[column.name] = _of_arrow(column.type)
+                if seen.kinds[column.name] == "?":
+                    seen.unfit[column.name] = f"values of {one_line(str(column.type))}, which no property holds"
         for row in python_rows(batch):
             yield name, row, is_edge
 
@@ -223,10 +244,10 @@ def _type_of(found: _Found, name: str) -> str:
     lists = {kind[1:-1] for kind in kinds if kind.startswith("[")} - {""}
     if lists:
         element = _widest(lists) if all(kind.startswith("[") for kind in kinds) else "?"
-        return f"[{element}]" if element != "?" else "?"
+        return f"[{element}]" if element != "?" else "String" if texts else "?"
     widest = _widest(kinds)
     texts = texts or kinds <= {"String", "Date", "DateTime"}
-    return "String" if widest == "?" and texts and "?" not in kinds else widest
+    return "String" if widest == "?" and texts else widest
 
 
 def _widest(kinds: set[str]) -> str:
@@ -274,7 +295,7 @@ def _key(found: _Found) -> str | None:
     if "id" in found.columns and None not in found.values("id"):
         given = [_id_text(value) for value in found.values("id")]
         return next((name for name in unique if [_id_text(v) for v in found.values(name)] == given), None)
-    likely = [*_KEYS, f"{found.name.lower()}_id", f"{found.name.lower()}id"]
+    likely = [f"{found.name.lower()}_id", f"{found.name.lower()}id", *_KEYS]
     named = [name for name in unique if name.lower() in likely or name.lower().endswith("_id")]
     if not named:
         return next(iter(unique), None)
@@ -282,35 +303,52 @@ def _key(found: _Found) -> str | None:
 
 
 def _unique(found: _Found) -> list[str]:
-    names = [name for name in found.columns if name != "id" and _PROPERTY.fullmatch(name)]
-    return [name for name in names if _type_of(found, name) in _KEYED and _is_unique(found.values(name))]
+    names = [name for name in found.columns if name != "id" and _may_be_called(name)]
+    return [name for name in names if _is_key(found, name)]
+
+
+def _is_key(found: _Found, name: str) -> bool:
+    """Whether the values of a column tell rows apart."""
+    return _type_of(found, name) in _KEYED and _is_unique(found.values(name))
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _node(found: _Found) -> str:
+def _node(found: _Found, compatible: Loading) -> str:
     lines = [_property(found, name) for name in found.columns if name != "id"]
     about = f"// {_seen(found)}"
     if found.key is None and "id" in found.columns:
-        texts = _all_texts(found, "id")
-        about += "; the column `id` says who is who" if texts else "; ids are texts: rename the column `id`, as a @key"
+        rename = f"rename it in the file, and write it here: {_other_name(found, 'id')}: {_type_of(found, 'id')} @key"
+        if not _all_texts(found, "id"):
+            about += f"; ids are texts, and the column `id` has none: {rename}"
+        elif _type_of(found, "id") in _NUMBERED:
+            about += f"; the column `id` says who is who, as a text. To name them by numbers, {rename}"
+        else:
+            about += "; the column `id` says who is who"
+    elif found.key is None and (
+        left_out := [name for name in found.columns if not _may_be_called(name) and _is_key(found, name)]
+    ):
+        about += f"; only `{one_line(left_out[0])}` is unique, which is left out"
     elif found.key is None:
         about += "; no column is unique: each load adds all of them again, unless one becomes a @key"
-    return "\n".join([about, f"node {found.name} {{", *lines, "}"])
+    return "\n".join([about, f"node {found.name} {{", *lines, *_without(found, compatible), "}"])
 
 
-def _edge(found: _Found, nodes: list[_Found]) -> str:
+def _edge(found: _Found, nodes: list[_Found], compatible: Loading) -> str:
     ends, notes = list[str](), list[str]()
     for spellings in ENDS.values():
         name = next((s for s in spellings if s in found.columns), spellings[0])
         values = {_id_text(value) for value in found.values(name) if value is not None}
-        fitting = [node.name for node in nodes if values and values <= node.ids]
+        having = sorted((node for node in nodes if values and values <= node.ids), key=lambda node: len(node.ids))
+        fitting = [node.name for node in having]  # that of which most are meant comes first
         ends.append(next(iter(fitting or [node.name for node in nodes]), "Thing"))
         if not fitting:
             notes.append(f"`{name}` is a guess: no type has all of its ids")
+        elif len(fitting) > 1:
+            notes.append(f"`{name}` is a guess: its ids are those of {', '.join(fitting[1:])}, too")
     implicit = {"id", *(s for spellings in ENDS.values() for s in spellings)}
-    lines = [_property(found, name) for name in found.columns if name not in implicit]
+    lines = [*(_property(found, name) for name in found.columns if name not in implicit), *_without(found, compatible, implicit)]
     pairs = [tuple(_id_text(row.get(s)) for spellings in ENDS.values() for s in spellings if s in row) for row in found.rows]
     key = " @key(src, dst)" if "id" not in found.columns and pairs and len(set(pairs)) == len(pairs) else ""
     if key:
@@ -330,9 +368,8 @@ def _all_texts(found: _Found, name: str) -> bool:
 
 def _property(found: _Found, name: str) -> str:
     values, kind = found.values(name), _type_of(found, name)
-    if kind == "?" or not _PROPERTY.fullmatch(name):
-        why = "has values of several types" if kind == "?" else "cannot be called so: names begin with a small letter"
-        return f"    // column `{name}` is left out: it {why}"
+    if _why_not(found, name):
+        return f"{_LEFT_OUT} `{one_line(name)}` of {found.name} is left out: {_why_not(found, name)}"
     empty, notes = sum(value is None for value in values), list[str]()
     key = " @key" if name == found.key else ""
     if key:
@@ -346,3 +383,63 @@ def _property(found: _Found, name: str) -> str:
         notes.append(f"perhaps enum({', '.join(sorted(distinct))})")
     comment = f"  // {'; '.join(notes)}" if notes else ""
     return f"    {name}: {kind}{'?' if empty or not values else ''}{key}{comment}"
+
+
+# ── leaving out ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_LEFT_OUT: Final = "    // column"
+_READERS: Final = {Format.PARQUET: "pyarrow.parquet", Format.IPC: "pyarrow.feather"}
+"""What reads a file as a table, of which columns can be dropped."""
+
+
+def left_out(schema: str) -> list[str]:
+    """What a proposed schema says of columns that it left out."""
+    return [line.strip(" /") for line in schema.splitlines() if line.startswith(_LEFT_OUT)]
+
+
+def _may_be_called(name: str) -> bool:
+    return _PROPERTY.fullmatch(name) is not None and name not in STORAGE_NAMES
+
+
+def _why_not(found: _Found, name: str) -> str:
+    """Why a column cannot be a property, and what to do about its name; nothing if it can."""
+    kind = _type_of(found, name)
+    if kind == "?":
+        values = [value for value in found.values(name) if value is not None]
+        nested = any(isinstance(value, dict) or (isinstance(value, list) and _kind(value, text=False) == "?") for value in values)
+        return f"it has {found.unfit.get(name) or ('objects or nested lists' if nested else 'values of several types')}"
+    if _may_be_called(name):
+        return ""
+    why = "this name is taken" if name in STORAGE_NAMES else "names begin with a small letter, and have letters, digits and `_`"
+    other, optional = _other_name(found, name), "?" if None in found.values(name) or not found.rows else ""
+    key = " @key" if found.key is None and not found.is_edge and not optional and _is_key(found, name) else ""
+    return f"{why}. Rename it in the file, and write it here: {other}: {kind}{optional}{key}"
+
+
+def _other_name(found: _Found, name: str) -> str:
+    """A name that a property may have, like one that it may not."""
+    words = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+    other = words[:1].lower() + words[1:] if re.search("[a-z]", words) else words.lower()
+    other = "_".join(part[:1].lower() + part[1:] for part in other.split("_")) or "column"
+    other = f"_{other}" if other[0].isdigit() else other
+    if other in ("id", *(s for spellings in ENDS.values() for s in spellings)):
+        other = f"{found.name.lower()}_{other}"
+    return next(made for made in chain([other], (f"{other}_{n}" for n in count(2))) if made not in found.columns)
+
+
+def _without(found: _Found, compatible: Loading, implicit: Set[str] = frozenset({"id"})) -> list[str]:
+    """How files are loaded without what is left out."""
+    names = [name for name in found.columns if name not in implicit and _why_not(found, name)]
+    if not names:
+        return []
+    paths, forms = list(found.paths), {*found.paths.values()}
+    if forms <= CELLS:
+        return ["    // A load refuses what is left out: rename it in the first line of the file."]
+    path = paths[0] if len(paths) == 1 else "…" if "://" in paths[0] else os.path.commonpath(paths)
+    if forms == {Format.NDJSON}:
+        how = f"{compatible(path)}, which also takes values that do not fit for null"
+    else:
+        form = forms.pop()
+        table = "table" if forms or form not in _READERS else f"{_READERS[form]}.read_table({json.dumps(path)})"
+        how = f"g.load({{{json.dumps(found.name)}: {table}.drop_columns({json.dumps(names)})}})"
+    return [f"    // A load refuses what is left out. Without it: {how}"]

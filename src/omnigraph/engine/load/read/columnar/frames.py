@@ -16,18 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EntityType
+from omnigraph.catalog.catalog import EntityType, Property
+from omnigraph.catalog.keys import end_key
 from omnigraph.engine.arrays.column import Mask, to_mask
-from omnigraph.engine.load.read.columnar.headers import column_violations
+from omnigraph.engine.load.read.columnar.headers import column_violations, fits_end
 from omnigraph.engine.load.read.conversion.columns import UNCERTAIN, Unsure, from_cells, from_column, python_rows, text_column
 from omnigraph.engine.load.read.conversion.exact import Reader, check_rows
-from omnigraph.engine.load.read.rows.identity import ids_from_keys
+from omnigraph.engine.load.read.rows.ends import SPELT_IN_IDS, node_at
+from omnigraph.engine.load.read.rows.identity import ids_from_keys, key_texts
 from omnigraph.engine.load.read.rows.removals import COLUMN, DELETE, UPSERTS, Removals, names_column, refusal
 from omnigraph.engine.load.read.rows.types import ENDS, Parsed, Rows, Types, key_of, line_numbers
-from omnigraph.engine.write.violations import Violation
 from omnigraph.model.arrow import arrow_type
-from omnigraph.model.conversions import Door, shown
-from omnigraph.model.given import named
+from omnigraph.model.conversions import Door
+from omnigraph.model.types import Scalar
 
 _FEW: Final = 16
 
@@ -73,7 +74,7 @@ def _by_operation(type_: EntityType, batch: pa.RecordBatch, types: Types, file: 
         try:
             if pc.any(pc.not_equal(said.filter(pa.array(~writes)), DELETE)).as_py() or refusal(types.mode) is not None:
                 raise Unsure
-            removals.append(Removals(type_, *_removed(type_, others, text), file, numbers[~writes]))
+            removals.append(Removals(type_, *_removed(type_, others, types, text), file, numbers[~writes]))
         except UNCERTAIN:
             ops = said.filter(pa.array(~writes)).to_pylist()
             for number, op, row in zip(numbers[~writes].tolist(), ops, python_rows(others), strict=True):
@@ -86,7 +87,9 @@ def _by_operation(type_: EntityType, batch: pa.RecordBatch, types: Types, file: 
     return replace(singly, rows=rows, violations=found, lines=batch.num_rows, removals=tuple(r for r in removals if len(r.ids)))
 
 
-def _removed(type_: EntityType, batch: pa.RecordBatch, text: bool) -> tuple[pa.Array, tuple[pa.Array, pa.Array] | None]:
+def _removed(
+    type_: EntityType, batch: pa.RecordBatch, types: Types, text: bool
+) -> tuple[pa.Array, tuple[pa.Array, pa.Array] | None]:
     """Ids of rows that delete, and no ends, if they have keys or ids."""
     names = set(batch.schema.names)
     stored: dict[str, pa.Array] = {}
@@ -95,7 +98,7 @@ def _removed(type_: EntityType, batch: pa.RecordBatch, text: bool) -> tuple[pa.A
             stored[prop.name] = (from_cells if text else from_column)(prop.type, batch.column(prop.name), lossy=False)
     for column, spellings in ENDS.items() if type_.is_edge else ():
         if len(names & set(spellings)) == 1:
-            stored[column] = text_column(batch.column(next(iter(names & set(spellings)))))
+            stored[column] = _ends(node_at(types.catalog, type_, column), batch.column(next(iter(names & set(spellings)))), text)
     given = text_column(batch.column("id")) if "id" in names else None
     ids = given
     if type_.key and type_.key_names <= stored.keys():
@@ -106,6 +109,27 @@ def _removed(type_: EntityType, batch: pa.RecordBatch, text: bool) -> tuple[pa.A
         raise Unsure
     nothing = pa.nulls(len(ids), pa.string())
     return ids, (nothing, nothing) if type_.is_edge else None
+
+
+def _ends(node: EntityType, column: pa.Array, text: bool) -> pa.Array:
+    """Ids of the nodes that a column of ends names; `text`: by cells of CSV."""
+    key = end_key(node)
+    if key is not None and text:
+        return _cell_ends(key, column)
+    if key is None or not fits_end(node, column.type):
+        return text_column(column)
+    return key_texts(key, from_column(key.type, column, lossy=False))
+
+
+def _cell_ends(key: Property, column: pa.Array) -> pa.Array:
+    """The same of cells, all of which hold keys, or all of which hold days or moments as ids spell them."""
+    if key.type.scalar in (Scalar.DATE, Scalar.DATETIME):
+        as_in_ids = pc.match_substring_regex(column, f"^{SPELT_IN_IDS.pattern}$")
+        if pc.all(as_in_ids).as_py():
+            return text_column(column)
+        if pc.any(as_in_ids).as_py():
+            raise Unsure
+    return key_texts(key, from_cells(key.type, column, lossy=False))
 
 
 def _halve(
@@ -141,13 +165,7 @@ def add_row(reader: Reader, number: int, type_: EntityType, row: dict[str, objec
             if reader.types.partial and column not in type_.key_names and not any(s in row for s in spellings):
                 continue
             given = next((row.pop(s) for s in spellings if s in row), None)
-            ends[column] = given if isinstance(given, str) else None
-            if not isinstance(given, str):
-                message = f"{type_.name}: `{spellings[0]}` must be a string, not {named(given)}"
-                reader.violations.append(
-                    Violation("record", type_.name, message, spellings[0], value=shown(given), file=reader.file, line=number)
-                )
-                fine = False
+            fine &= reader.end(number, type_, spellings[0], column, {spellings[0]: given}, ends)
     reader.row(number, type_, row, ends, fine=fine)
 
 
@@ -171,7 +189,7 @@ def _typed(type_: EntityType, batch: pa.RecordBatch, types: Types, text: bool) -
                 continue
             if len(found) != 1:
                 raise Unsure
-            stored[column] = text_column(batch.column(found[0]))
+            stored[column] = _ends(node_at(types.catalog, type_, column), batch.column(found[0]), text)
             if stored[column].null_count:
                 raise Unsure
     given = text_column(batch.column("id")) if "id" in names else pa.nulls(batch.num_rows, pa.string())

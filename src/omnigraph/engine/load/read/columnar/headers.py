@@ -12,8 +12,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.catalog.catalog import EntityType
+from omnigraph.catalog.catalog import Catalog, EntityType
+from omnigraph.catalog.keys import end_key, end_rule
 from omnigraph.engine.load.read.conversion.kinds import bare, is_bytes, is_list, is_number, is_text
+from omnigraph.engine.load.read.rows.ends import node_at
 from omnigraph.engine.load.read.rows.removals import COLUMN, names_column
 from omnigraph.engine.load.read.rows.types import ENDS
 from omnigraph.engine.write.violations import Violation
@@ -52,7 +54,7 @@ def column_violations(type_: EntityType, names: list[str], file: str | None, *, 
     return found
 
 
-def misfits(type_: EntityType, batch: pa.RecordBatch, file: str | None) -> Iterator[Violation]:
+def misfits(type_: EntityType, batch: pa.RecordBatch, catalog: Catalog, file: str | None) -> Iterator[Violation]:
     """Columns of which no value can be one of their property. What has no values fits everything, and
     empty lists fit every list."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -63,12 +65,26 @@ def misfits(type_: EntityType, batch: pa.RecordBatch, file: str | None) -> Itera
         if prop is not None and not may_fit(prop.type, column.type):
             message = f"column `{name}` holds values of {column.type}, and {type_.name}.{name} is {prop.type}"
             yield Violation("type", type_.name, message, name, file=file)
+        elif prop is None and type_.is_edge and name in _COLUMNS:
+            node = node_at(catalog, type_, _COLUMNS[name])
+            if not is_text(bare(column.type)) and not fits_end(node, column.type):
+                message = f"column `{name}` holds values of {column.type}, and {end_rule(node)}"
+                yield Violation("record", type_.name, message, name, file=file)
         elif prop is None and name in _TEXTS and not is_text(bare(column.type)):
             message = f"column `{name}` holds values of {column.type}, and `{name}` is text"
             yield Violation("record", type_.name, message, name, file=file)
 
 
-_TEXTS: Final = frozenset({"id", COLUMN, *(spelt for spellings in ENDS.values() for spelt in spellings)})
+_TEXTS: Final = frozenset({"id", COLUMN})
+_COLUMNS: Final = {spelt: column for column, spellings in ENDS.items() for spelt in spellings}
+
+
+def fits_end(node: EntityType, given: pa.DataType) -> bool:
+    """Whether values of an Arrow type are keys that may name nodes of a type; texts are ids."""
+    key, given = end_key(node), bare(given)
+    if key is None or is_text(given):
+        return False
+    return may_fit(key.type, given)
 
 
 def may_fit(wanted: PropertyType, given: pa.DataType) -> bool:

@@ -23,6 +23,7 @@ from omnigraph.catalog.declare.names import STORAGE_NAMES
 from omnigraph.catalog.keys import entity_id
 from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.load.read.conversion.digits import as_written, integer, real
+from omnigraph.engine.load.read.rows.ends import end_id, node_at
 from omnigraph.engine.load.read.rows.identity import is_old_spelling, mismatch
 from omnigraph.engine.load.read.rows.references import refused
 from omnigraph.engine.load.read.rows.removals import DELETE, OPERATION, Removals, is_change, is_operation, of_change, refusal
@@ -206,7 +207,10 @@ class Reader:
             self._unknown(number, type_, name)
         if unknown and not self.lenient:
             return
-        row: dict[str, object] = {"src": ends.get("from"), "dst": ends.get("to")}
+        row: dict[str, object] = {"src": None, "dst": None}
+        for member, column in (("from", "src"), ("to", "dst")) if type_.is_edge else ():
+            if ends.get(member) is not None and not self.end(number, type_, member, column, ends, row):
+                return
         given = data.get("id")
         if given is not None and not isinstance(given, str):
             self._broken(number, "id", type_.name, f"{type_.name}: `id` must be a string, not {named(given)}", "id", shown(given))
@@ -222,7 +226,7 @@ class Reader:
                 self._broken(number, "id", type_.name, mismatch(type_, given, derived), "id", given, derived)
                 return
             given = derived
-        by_ends = type_.is_edge and isinstance(row["src"], str) and isinstance(row["dst"], str)
+        by_ends = row["src"] is not None and row["dst"] is not None
         if given is None and not by_ends:
             keys = ", ".join(f"`{p.name}`" for p in type_.key) or ("`from` and `to`" if type_.is_edge else "")
             how = f"give {keys} or `id`" if keys else "give its `id`"
@@ -281,18 +285,22 @@ class Reader:
         for member, column in (("from", "src"), ("to", "dst")):
             if self.types.partial and member not in value and column not in type_.key_names:
                 continue
-            given = value.get(member)
-            row[column] = given if isinstance(given, str) else None
-            try:
-                if isinstance(given, str):
-                    given.encode()
-            except UnicodeEncodeError:
-                given = row[column] = None
-            if row[column] is None:
-                what = "is missing" if member not in value else f"must be a string, not {named(given)}"
-                self._broken(number, "record", type_.name, f"{type_.name}: `{member}` {what}", member, value=shown(given))
-                fine = False
+            fine &= self.end(number, type_, member, column, value, row)
         return fine
+
+    def end(
+        self, number: int, type_: EntityType, member: str, column: str, given: Mapping[str, object], row: dict[str, object]
+    ) -> bool:
+        """One end of an edge, as a member has it; False if it names nobody."""
+        row[column] = None
+        try:
+            if member not in given:
+                raise Misfit("is missing")
+            row[column] = end_id(node_at(self.types.catalog, type_, column), given[member], self.door)
+        except Misfit as misfit:
+            value = shown(given.get(member))
+            self._broken(number, "record", type_.name, f"{type_.name}: `{member}` {misfit}", member, value=value)
+        return row[column] is not None
 
     def _unknown(self, number: int, type_: EntityType, name: str) -> bool:
         if self.lenient:

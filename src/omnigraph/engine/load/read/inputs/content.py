@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -11,6 +12,7 @@ from omnigraph.model.limits import MAX_LINE_BYTES
 
 _PIECE: Final = 1 << 16
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OBJECTS: Final = json.JSONDecoder()
 _BOM: Final = b"\xef\xbb\xbf"
 _PEEKED: Final = 16
 
@@ -91,10 +93,13 @@ def text_start(head: bytes) -> int:
 
 
 def first_members(source: ByteSource) -> frozenset[str]:
-    """Names of the members of the first line of a text that is an object, as far as one can see; none if there is none."""
+    """Names of the members of the first object of a text, as far as one can see; none if there is none. It may go over several
+    lines, as in the compatible dialect; if there is none at the beginning, it is the first line that is one."""
     text, begun, seen = Text(source), b"", 0
     while seen <= MAX_LINE_BYTES:
         piece = text.read(_PIECE)
+        if not seen and (members := _spread(piece)):
+            return members
         seen += len(piece)
         *lines, begun = (begun + piece).split(b"\n") if piece else (begun, b"")
         for line in lines:
@@ -105,6 +110,14 @@ def first_members(source: ByteSource) -> frozenset[str]:
         if not piece:
             break
     return frozenset()
+
+
+def _spread(head: bytes) -> frozenset[str]:
+    try:
+        value, _ = _OBJECTS.raw_decode(head.decode(errors="ignore").lstrip())
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(value) if isinstance(value, dict) else frozenset()
 
 
 def require_packed(head: bytes, codec: str) -> None:

@@ -47,6 +47,29 @@ def record_lines(input_: Input, source: ByteSource) -> Iterator[bytes]:
     return (line for block in record_blocks(input_, source) for line in block.data.splitlines(keepends=True))
 
 
+def lenient_record(value: object, input_: Input) -> object:
+    """The record that a JSON value of an input stands for in the compatible dialect, where it may go over several lines."""
+    type_ = input_.type
+    if type_ is None or not isinstance(value, dict) or _is_record(value, type_):
+        return value
+    record: dict[str, object] = {"edge" if type_.is_edge else "type": type_.name}
+    data: dict[str, object] = {name: json.loads(_value(type_, name, text)) for name, text in input_.columns}
+    for name, member in value.items():
+        if name == COLUMN and COLUMN not in type_.properties:
+            record |= {} if member is None else {"op": member}
+        elif type_.is_edge and name in _ENDS and _ENDS[name] not in record:
+            record[_ENDS[name]] = member
+        else:
+            data[name] = member
+    return {**record, "data": data}
+
+
+def _is_record(value: dict[str, object], type_: EntityType) -> bool:
+    """Whether an object is a record and could not be a row: a long one may look like rows to whoever looks at its lines."""
+    says = not value.keys().isdisjoint({"type", "edge"}) and isinstance(value.get("data"), dict)
+    return says and value.keys().isdisjoint(type_.properties)
+
+
 def _as_records(block: LineBlock, type_: EntityType, columns: Columns) -> LineBlock:
     of_folders = b"".join(b"%b:%b," % (_text(name), _value(type_, name, value)) for name, value in columns)
     lines = [_as_record(line, type_, of_folders) for line in block.data.split(b"\n")]

@@ -29,7 +29,7 @@ from omnigraph.engine.load.read.inputs.sources import CELLS, Input, arrow_batche
 from omnigraph.engine.load.read.json_lines import compatible
 from omnigraph.engine.load.read.json_lines.lines import LineBlock
 from omnigraph.engine.load.read.json_lines.parse import parse_block
-from omnigraph.engine.load.read.json_lines.rows import record_blocks
+from omnigraph.engine.load.read.json_lines.rows import lenient_record, record_blocks
 from omnigraph.engine.load.read.rows.types import Parsed, Types, label
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import UsageError
@@ -78,7 +78,7 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
         case Format.NDJSON:
             with _opened(input_) as stream:
                 if lenient:
-                    yield from _lenient(Text(stream), types, input_.name)
+                    yield from _lenient(Text(stream), types, input_)
                 else:
                     for block in record_blocks(input_, stream):
                         yield partial(_read_lines if types.keeps and not input_.is_file else parse_block, block, types)
@@ -88,7 +88,7 @@ def _tasks(input_: Input, types: Types, lenient: bool) -> Iterator[Task]:
         case Format.ROWS:
             assert input_.type is not None
             for first, rows in _groups(input_.content):
-                yield partial(read_rows, rows, input_.type, types, first, input_.door)
+                yield partial(read_rows, rows, input_.type, types, first, input_.door, lenient)
         case Format.ARROW:
             yield from column_tasks(input_, types, arrow_batches(input_.content))
         case Format.CSV | Format.TSV | Format.PARQUET | Format.IPC:
@@ -119,7 +119,7 @@ def column_tasks(
 
 def _read_columns(type_: EntityType, batch: pa.RecordBatch, types: Types, file: str | None, first: int, text: bool) -> Parsed:
     batch = batch if text else usual(batch)
-    wrong = () if text else tuple(misfits(type_, batch, file))
+    wrong = () if text else tuple(misfits(type_, batch, types.catalog, file))
     if wrong:  # no row can be right
         return Parsed(violations=wrong, broken=frozenset({label(type_)}), lines=batch.num_rows)
     parsed = typed_rows(type_, batch, types, file, first, text=text)
@@ -145,9 +145,11 @@ def read_records(records: list[tuple[int, object]], types: Types, file: str | No
     return _checked(reader, dict(records), plain)
 
 
-def read_rows(rows: list[object], type_: EntityType, types: Types, first: int, door: Door = Door.RECORDS) -> Parsed:
-    """Mappings of properties, all of one type."""
-    reader = Reader(types, None, door=door)
+def read_rows(
+    rows: list[object], type_: EntityType, types: Types, first: int, door: Door = Door.RECORDS, lenient: bool = False
+) -> Parsed:
+    """Mappings of properties, all of one type. What comes from columns is read as ever: the compatible dialect is of JSON."""
+    reader = Reader(types, None, lenient and door is Door.RECORDS, door)
     for number, row in enumerate(rows, first):
         if isinstance(row, Mapping):
             add_row(reader, number, type_, dict(row))
@@ -166,12 +168,12 @@ def _checked(reader: Reader, given: Mapping[int, object], shown: Callable[[Any],
     return replace(parsed, violations=wrong, lines=len(given), records=records)
 
 
-def _lenient(stream: ByteSource, types: Types, file: str | None) -> Iterator[Task]:
-    found = compatible.records(stream)
+def _lenient(stream: ByteSource, types: Types, input_: Input) -> Iterator[Task]:
+    file, found = input_.name, compatible.records(stream)
     pending: list[tuple[int, object]] = []
     try:
-        for item in found:
-            pending.append(item)
+        for number, value in found:
+            pending.append((number, lenient_record(value, input_)))
             if len(pending) == RECORDS:
                 yield partial(read_records, pending, types, file, True)
                 pending = []

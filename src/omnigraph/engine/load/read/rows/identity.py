@@ -42,7 +42,7 @@ _ULID: Final = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
 
 def ids_from_keys(type_: EntityType, columns: dict[str, pa.Array]) -> pa.Array:
     """The id of each row. A row without all key values has none."""
-    texts = [_texts(prop, columns[prop.name]) for prop in type_.key]
+    texts = [key_texts(prop, columns[prop.name]) for prop in type_.key]
     if len(texts) == 1:
         return texts[0]
     plain = pa.array(np.ones(len(texts[0]), np.bool_))
@@ -84,7 +84,8 @@ def _reads_as(prop: Property, given: str, value: object) -> bool:
         return number is not None and number == value
 
 
-def _texts(prop: Property, column: pa.Array) -> pa.Array:
+def key_texts(prop: Property, column: pa.Array) -> pa.Array:
+    """Values of a key property as they are spelt in ids."""
     scalar = prop.type.scalar
     if scalar is Scalar.STRING:
         return column
