@@ -24,6 +24,7 @@ node Person { id_no: I64 @key }
 node Huge { number: U64 @key }
 node Name { name: String @key }
 node Day { day: Date @key }
+node Moment { at: DateTime @key }
 node Answer { yes: Bool @key }
 node Pair { number: I32  tenant: String  @key(number, tenant) }
 node Loose { note: String? }
@@ -31,6 +32,8 @@ edge Knows: Person -> Person @key(src, dst) { weight: F64? }
 edge Likes: Person -> Huge
 edge Called: Person -> Name
 edge Came: Person -> Day @key(src, dst)
+edge At: Person -> Moment @key(src, dst)
+edge Seen: Person -> Day
 edge Said: Person -> Answer @key(src, dst)
 edge Owns: Person -> Pair
 edge Has: Person -> Loose
@@ -40,6 +43,7 @@ NODES = [
     {"type": "Huge", "data": {"number": 2**64 - 1}},
     {"type": "Name", "data": {"name": "1"}},
     {"type": "Day", "data": {"day": "2024-01-01"}},
+    {"type": "Moment", "data": {"at": "2024-01-01T10:00:00Z"}},
     {"type": "Answer", "data": {"yes": True}},
 ]
 EDGES: list[dict[str, Any]] = [{"from": n, "to": n + 1, "weight": n / 2} for n in range(40)] + [
@@ -190,6 +194,89 @@ def test_a_cell_that_is_no_key_is_an_id_of_nobody(tmp_path: Path) -> None:
     g = people(tmp_path)
     (tmp_path / "Knows.csv").write_text("from,to\n1,2\nada,3\n1,9223372036854775808\n")
     assert {(v.line, v.value) for v in refused(g, tmp_path / "Knows.csv")} == {(3, "ada"), (4, "9223372036854775808")}
+
+
+# ── days and moments in texts ────────────────────────────────────────────────────────────────────────────────────────────────
+
+DAYS = {"Came": ("19723", "2024-01-01"), "Seen": ("19723", "2024-1-1"), "At": ("1704103200000", "2024-01-01T11:00:00+01:00")}
+"""Types of edges, the id of the node at their end, and another spelling of it."""
+
+
+def texts(folder: Path, form: str, type_: str, rows: list[dict[str, Any]]) -> Any:
+    marked = [{**row, "_op": "delete"} if row.pop("gone", False) else row for row in map(dict, rows)]
+    match form:
+        case "records":
+            ops = [{"op": "delete"} if "_op" in row else {} for row in marked]
+            return [{**op, "edge": type_, "from": row["from"], "to": row["to"]} for op, row in zip(ops, marked, strict=True)]
+        case "lines":
+            return written(folder / "all.jsonl", texts(folder, "records", type_, rows))
+        case "rows of lines":
+            return written(folder / f"{type_}.jsonl", marked)
+        case "mappings":
+            return {type_: marked}
+        case "arrow":
+            return {type_: pa.Table.from_pylist(marked)}
+        case "dictionary":
+            table = pa.Table.from_pylist(marked)
+            return {type_: table.set_column(1, "to", table["to"].dictionary_encode())}
+        case "pandas":
+            return {type_: pd.DataFrame(marked)}
+        case "polars":
+            return {type_: pl.DataFrame(marked)}
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist(marked), folder / f"{type_}.parquet")
+            return folder / f"{type_}.parquet"
+        case _:
+            pd.DataFrame(marked).to_csv(folder / f"{type_}.csv", index=False)
+            return folder / f"{type_}.csv"
+
+
+TEXTS = ["records", "lines", "rows of lines", "mappings", "arrow", "dictionary", "pandas", "polars", "parquet", "cells"]
+
+
+@pytest.mark.parametrize("rows", [2, 40], ids=["few", "many"])
+@pytest.mark.parametrize("type_", DAYS)
+@pytest.mark.parametrize("form", TEXTS)
+def test_days_and_moments_in_texts_name_nodes_in_every_form(tmp_path: Path, form: str, type_: str, rows: int) -> None:
+    g = people(tmp_path)
+    id_, spelt = DAYS[type_]
+    given = [{"from": number, "to": spelt} for number in range(rows)]
+    given[1]["to"] = id_  # ids stay what they are, also among others
+    g.load(texts(tmp_path, form, type_, given))
+    assert {(r["from"], r["to"]) for r in exported(g) if "edge" in r} == {(str(n), id_) for n in range(rows)}
+    assert g.load(texts(tmp_path, form, type_, [{**row, "gone": True} for row in given])).deleted == {type_: rows}
+
+
+@pytest.mark.parametrize("type_", DAYS)
+def test_what_a_load_named_by_a_text_a_delete_finds(tmp_path: Path, type_: str) -> None:
+    g = people(tmp_path)
+    id_, spelt = DAYS[type_]
+    ends = [{"from": 1, "to": spelt}]
+    for given in (ends, pd.DataFrame(ends), pa.Table.from_pylist(ends), [{"from": "1", "to": id_}]):
+        g.load({type_: ends})
+        assert g.delete({type_: given}).deleted == {type_: 1}
+
+
+@pytest.mark.parametrize("given", ["20240101", "2024-13-01", "someday", "2024-01-01T10:00:00Z"])
+def test_a_text_that_is_no_day_is_an_id_of_nobody(tmp_path: Path, given: str) -> None:
+    g = people(tmp_path)
+    for form in TEXTS:
+        (found,) = refused(g, texts(tmp_path, form, "Came", [{"from": 1, "to": given}]))
+        assert (found.rule, found.value) == ("endpoint", given)
+
+
+def test_the_compatible_dialect_reads_days_and_follows_old_spellings(tmp_path: Path) -> None:
+    g = people(tmp_path)
+    old = [
+        {"type": "Day", "data": {"id": "2025-01-01", "day": "2025-01-01"}},
+        {"edge": "Came", "from": 1, "to": "2025-01-01", "data": {"id": '["1","2025-01-01"]'}},
+        {"edge": "Came", "from": 2, "to": "2025-01-01", "data": {"id": '["2","20089"]'}},
+        {"edge": "Came", "from": 3, "to": "2024-01-01"},
+    ]
+    g.load(old, dialect="compatible")
+    assert [(r["from"], r["to"]) for r in exported(g) if "edge" in r] == [("1", "20089"), ("2", "20089"), ("3", "19723")]
+    g.load([{"op": "delete", "edge": "Came", "from": 3, "to": "2024-01-01"}], dialect="compatible")
+    assert g.get("Came", (3, "2024-01-01")) is None
 
 
 PERSON = "the key of Person is `id_no: I64`"

@@ -239,14 +239,24 @@ def _commit(receipt: Receipt) -> str:
 
 
 @pytest.mark.parametrize(
-    ("type_", "given", "id_"),
-    [("Date", "2024-05-01", "19844"), ("DateTime", "2024-05-01T10:00:00Z", "1714557600000")],
+    ("type_", "given", "id_", "other", "spelt"),
+    [
+        ("Date", "2024-05-01", "19844", "19845", "2024-05-02"),
+        ("DateTime", "2024-05-01T10:00:00Z", "1714557600000", "1714557601000", "2024-05-01T10:00:01.000Z"),
+    ],
 )
-def test_an_end_that_is_given_as_a_date_is_told_the_id_of_it(tmp_path: Path, type_: str, given: str, id_: str) -> None:
+def test_an_end_that_is_not_there_is_told_its_id_or_its_date(
+    tmp_path: Path, type_: str, given: str, id_: str, other: str, spelt: str
+) -> None:
     graph = og.init(tmp_path / "g", schema=f"node D {{ k: {type_} @key }}\nedge E: D -> D")
     graph.load([{"type": "D", "data": {"k": given}}])
-    with pytest.raises(og.ValidationError, match=rf"source `{given}` not found in D, whose ids are .* `{id_}`\n"):
-        graph.load([{"edge": "E", "from": given, "to": id_}])
+    with pytest.raises(og.ValidationError, match=rf"source `{given}` not found in D, whose ids are .* is `{id_}`\n"):
+        graph.mutate(f'query q() {{ insert E {{ from: "{given}", to: "{id_}" }} }}')
+    for end in (other, spelt):
+        with pytest.raises(
+            og.ValidationError, match=rf"source `{other}` not found in D, whose ids are .*: this one is {spelt}\n"
+        ):
+            graph.load([{"edge": "E", "from": end, "to": id_}])
     with pytest.raises(og.ValidationError, match="source `nothing` not found in D\n"):
         graph.load([{"edge": "E", "from": "nothing", "to": id_}])
     graph.load([{"edge": "E", "from": id_, "to": id_}])

@@ -27,6 +27,7 @@ from omnigraph.catalog.catalog import EntityType
 from omnigraph.engine.arrays.column import to_mask
 from omnigraph.engine.blobs.settling import Settling
 from omnigraph.engine.load.check.precheck import require_columns
+from omnigraph.engine.load.read.conversion.ends import each_end_in_texts
 from omnigraph.engine.load.read.parallel.chunks import Chunk, Cut, Work, cuts_of, read_chunk
 from omnigraph.engine.load.read.parallel.tasks import Task, tasks_of
 from omnigraph.engine.load.read.parallel.writers import Writer
@@ -46,7 +47,7 @@ from omnigraph.engine.snapshot.view import View, Workspace
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.validate import set_violations
 from omnigraph.engine.write.violations import Violation
-from omnigraph.model.conversions import shown
+from omnigraph.model.conversions import Door, shown
 from omnigraph.model.limits import MAX_VIOLATIONS
 from omnigraph.storage.commits.leases import Held
 
@@ -205,15 +206,15 @@ class _Loading:
         return self._collected.setdefault(name, Collected(type_, self._types.kept[name]))
 
     def _followed(self, rows: Rows) -> Rows:
-        """Edges whose ends are spelt as an older writer spelt ids."""
+        """Edges whose ends are spelt as an older writer spelt ids, or as keys."""
         type_ = rows.type
         assert type_.is_edge
         batch = rows.batch
         for column, node in (("src", type_.source), ("dst", type_.target)):
-            renamed = self._renamed.get(node)
-            if renamed:
-                at = batch.schema.get_field_index(column)
-                batch = batch.set_column(at, batch.schema.field(at), follow(batch.column(at), renamed))
+            at = batch.schema.get_field_index(column)
+            followed = follow(batch.column(at), self._renamed.get(node, {}))
+            ends = each_end_in_texts(self._types.catalog.nodes[node], followed, Door.RECORDS)
+            batch = batch.set_column(at, batch.schema.field(at), ends)
         return replace(rows, batch=self._identified(rows, batch) if type_.key else batch)
 
     def _identified(self, rows: Rows, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from omnigraph.engine.snapshot.committed import existing, touching
 from omnigraph.engine.snapshot.view import View
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.violations import Violation
-from omnigraph.model.times import date_days, datetime_ms
+from omnigraph.model.times import date_days, date_text, datetime_ms, datetime_text, in_calendar, in_calendar_ms
 from omnigraph.model.types import Scalar
 
 
@@ -43,18 +44,27 @@ def check_new_edges(
 
 
 def _meant(value: str, node: EntityType) -> str:
-    """The id that a text would have as the key of a type, where ids are spelt otherwise: those of dates and moments."""
-    if len(node.key) != 1:
-        return ""
-    try:
-        match node.key[0].type.scalar:
-            case Scalar.DATE:
-                return f", whose ids are days since 1970-01-01: that date is `{date_days(value)}`"
-            case Scalar.DATETIME:
-                return f", whose ids are milliseconds since 1970: that moment is `{datetime_ms(value)}`"
-    except ValueError:  # it is no such text, and nothing is known about what was meant
-        return ""
-    return ""
+    """Of a key that is a date or a moment, whose ids are numbers: the id that a text would have, or what an id stands for."""
+    match [prop.type.scalar for prop in node.key]:
+        case [Scalar.DATE]:
+            ids, one, read, spelt = "days since 1970-01-01", "date", date_days, _date_of
+        case [Scalar.DATETIME]:
+            ids, one, read, spelt = "milliseconds since 1970", "moment", datetime_ms, _moment_of
+        case _:
+            return ""
+    with suppress(ValueError):
+        return f", whose ids are {ids}: that {one} is `{read(value)}`"
+    with suppress(ValueError):
+        return f", whose ids are {ids}: this one is {spelt(value)}"
+    return ""  # it is neither, and nothing is known about what was meant
+
+
+def _date_of(id_: str) -> str:
+    return date_text(in_calendar(int(id_), id_))
+
+
+def _moment_of(id_: str) -> str:
+    return datetime_text(in_calendar_ms(int(id_), id_))
 
 
 def _missing_afterwards(view: View, changes: ChangeSet, node: str, ids: pa.ChunkedArray) -> pa.Array:

@@ -16,19 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.catalog import EntityType, Property
+from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.keys import end_key
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.load.read.columnar.headers import column_violations, fits_end
 from omnigraph.engine.load.read.conversion.columns import UNCERTAIN, Unsure, from_cells, from_column, python_rows, text_column
+from omnigraph.engine.load.read.conversion.ends import ends_in_texts
 from omnigraph.engine.load.read.conversion.exact import Reader, check_rows
-from omnigraph.engine.load.read.rows.ends import SPELT_IN_IDS, node_at
+from omnigraph.engine.load.read.rows.ends import node_at
 from omnigraph.engine.load.read.rows.identity import ids_from_keys, key_texts
 from omnigraph.engine.load.read.rows.removals import COLUMN, DELETE, UPSERTS, Removals, names_column, refusal
 from omnigraph.engine.load.read.rows.types import ENDS, Parsed, Rows, Types, key_of, line_numbers
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.conversions import Door
-from omnigraph.model.types import Scalar
 
 _FEW: Final = 16
 
@@ -114,22 +114,9 @@ def _removed(
 def _ends(node: EntityType, column: pa.Array, text: bool) -> pa.Array:
     """Ids of the nodes that a column of ends names; `text`: by cells of CSV."""
     key = end_key(node)
-    if key is not None and text:
-        return _cell_ends(key, column)
-    if key is None or not fits_end(node, column.type):
-        return text_column(column)
+    if text or key is None or not fits_end(node, column.type):
+        return ends_in_texts(node, column, Door.CELLS if text else Door.COLUMNS)
     return key_texts(key, from_column(key.type, column, lossy=False))
-
-
-def _cell_ends(key: Property, column: pa.Array) -> pa.Array:
-    """The same of cells, all of which hold keys, or all of which hold days or moments as ids spell them."""
-    if key.type.scalar in (Scalar.DATE, Scalar.DATETIME):
-        as_in_ids = pc.match_substring_regex(column, f"^{SPELT_IN_IDS.pattern}$")
-        if pc.all(as_in_ids).as_py():
-            return text_column(column)
-        if pc.any(as_in_ids).as_py():
-            raise Unsure
-    return key_texts(key, from_cells(key.type, column, lossy=False))
 
 
 def _halve(

@@ -33,7 +33,7 @@ from omnigraph.engine.write.rules import values as row_rules
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import KeyValueError
 from omnigraph.language.diagnostics import did_you_mean
-from omnigraph.model.conversions import Door, Misfit, convert, lenient, shown
+from omnigraph.model.conversions import Door, Misfit, convert, lenient, shown, text
 from omnigraph.model.given import named
 from omnigraph.model.limits import MAX_LINE_BYTES, MAX_RECORD_LISTS
 
@@ -285,18 +285,31 @@ class Reader:
         for member, column in (("from", "src"), ("to", "dst")):
             if self.types.partial and member not in value and column not in type_.key_names:
                 continue
-            fine &= self.end(number, type_, member, column, value, row)
+            fine &= self.end(number, type_, member, column, value, row, as_written=self.lenient)
         return fine
 
     def end(
-        self, number: int, type_: EntityType, member: str, column: str, given: Mapping[str, object], row: dict[str, object]
+        self,
+        number: int,
+        type_: EntityType,
+        member: str,
+        column: str,
+        given: Mapping[str, object],
+        row: dict[str, object],
+        *,
+        as_written: bool = False,
     ) -> bool:
-        """One end of an edge, as a member has it; False if it names nobody."""
+        """One end of an edge, as a member has it; False if it names nobody. `as_written`: a text is kept as it is, for somebody
+        who knows which ids are spelt in an older way."""
         row[column] = None
         try:
             if member not in given:
                 raise Misfit("is missing")
-            row[column] = end_id(node_at(self.types.catalog, type_, column), given[member], self.door)
+            end = given[member]
+            if as_written and isinstance(end, str):
+                row[column] = text(end)
+            else:
+                row[column] = end_id(node_at(self.types.catalog, type_, column), end, self.door)
         except Misfit as misfit:
             value = shown(given.get(member))
             self._broken(number, "record", type_.name, f"{type_.name}: `{member}` {misfit}", member, value=value)

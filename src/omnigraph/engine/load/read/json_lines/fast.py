@@ -26,10 +26,12 @@ from omnigraph.catalog.keys import end_key
 from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask, to_mask
 from omnigraph.engine.load.read.conversion.columns import UNCERTAIN, Unsure, from_json, is_huge
+from omnigraph.engine.load.read.conversion.ends import ends_in_texts
 from omnigraph.engine.load.read.rows.ends import node_at
 from omnigraph.engine.load.read.rows.identity import ids_from_keys, key_texts
 from omnigraph.engine.load.read.rows.types import Types
 from omnigraph.model.arrow import arrow_type
+from omnigraph.model.conversions import Door
 from omnigraph.model.types import PropertyType, Scalar
 
 _BLOCK: Final = 1 << 16
@@ -76,16 +78,20 @@ def _rows(type_: EntityType, lines: pa.BinaryArray, types: Types, ascii_only: bo
         _require_no_null_ids(given, lines)
     if type_.is_edge:
         for column, member in _ENDS.items():
-            stored[column] = whole(found[member])
-            key = end_key(node_at(types.catalog, type_, column))
-            if key is not None and not pa.types.is_string(stored[column].type):
-                stored[column] = key_texts(key, stored[column])
+            stored[column] = _end_ids(node_at(types.catalog, type_, column), whole(found[member]))
         if not types.partial and (stored["src"].null_count or stored["dst"].null_count):
             raise Unsure
     stored["id"] = _ids(type_, given, stored)
     schema = types.schema(type_)
     rows = pa.RecordBatch.from_arrays([stored[name] for name in schema.names], schema=schema)
     return rows, _absent(type_, rows, lines) if types.partial else {}
+
+
+def _end_ids(node: EntityType, column: pa.Array) -> pa.Array:
+    key = end_key(node)
+    if key is None or pa.types.is_string(column.type):
+        return ends_in_texts(node, column, Door.RECORDS)
+    return key_texts(key, column)
 
 
 def _absent(type_: EntityType, rows: pa.RecordBatch, lines: pa.BinaryArray) -> dict[str, Mask]:

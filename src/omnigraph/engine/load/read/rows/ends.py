@@ -2,11 +2,13 @@
 
     node Person { id_no: I64 @key }         {"edge": "Knows", "from": 1, "to": "2"}       ids `1` and `2`
     node Person { name: String @key }       a text is the key and the id; a number is refused
+    node Day { day: Date @key }             {"edge": "Came", "from": 1, "to": "2024-01-01"}          ids `1` and `19723`
     node City { …  @key(country, name) }    only an id: ["fr","Paris"]
 
-A text is an id, but in CSV, where everything is text: there a cell that can be read as the key is that key, so `007` names the
-node that `007` made. A value becomes the id that the node gets from it (`omnigraph.catalog.keys`), and may be whatever the key
-itself may be at the same door: `93.0` of a column is 93, that of a record is no integer.
+A value becomes the id that the node gets from it (`omnigraph.catalog.keys`), and may be whatever the key itself may be at the
+same door: `93.0` of a column is 93, that of a record is no integer. So a text is the key where the key may be given as text: a
+day or a moment everywhere, everything in CSV, where `007` names the node that `007` made. Any other text is an id, and so are
+days and moments spelt as ids spell them.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def end_id(node: EntityType, given: object, door: Door) -> str:
         value = given
     key = end_key(node)
     if isinstance(value, str):
-        return text(value) if key is None or door is not Door.CELLS else _cell_id(key, value)
+        return text(value) if key is None or not takes(key.type.scalar, Kind.TEXT, door) else _text_id(key, value, door)
     if key is None or not end_takes(node, kind_of(value), door):
         wanted = "a string" if key is None else f"{key.type} or a string"
         raise Misfit(f"must be {wanted}, not {named(given)}" + ("" if value is None else f": {end_rule(node)}"))
@@ -56,16 +58,16 @@ def end_id(node: EntityType, given: object, door: Door) -> str:
         raise Misfit(f"does not fit: {error}") from None
 
 
-def _cell_id(key: Property, cell: str) -> str:
-    """The id that a cell names: that of the key in it, or what it says."""
-    if not is_spelt_in_ids(key, cell):
+def _text_id(key: Property, given: str, door: Door) -> str:
+    """The id that a text names: that of the key in it, or what it says."""
+    if not (is_timed(key) and SPELT_IN_IDS.fullmatch(given)):
         try:
-            return key_text(key.name, key.type, convert(key.type, cell, Door.CELLS))  # type: ignore[arg-type]
+            return key_text(key.name, key.type, convert(key.type, given, door))  # type: ignore[arg-type]
         except (Misfit, KeyValueError):
             pass
-    return text(cell)
+    return text(given)
 
 
-def is_spelt_in_ids(key: Property, cell: str) -> bool:
-    """Whether a cell is a day or a moment as ids spell it: as a number."""
-    return key.type.scalar in (Scalar.DATE, Scalar.DATETIME) and SPELT_IN_IDS.fullmatch(cell) is not None
+def is_timed(key: Property) -> bool:
+    """Whether a key is a day or a moment, which ids spell as numbers."""
+    return key.type.scalar in (Scalar.DATE, Scalar.DATETIME)
