@@ -234,3 +234,50 @@ def test_numbers_as_ids_are_better_called_otherwise(tmp_path: Path) -> None:
     (tmp_path / "Customer.csv").unlink()
     (tmp_path / "Customer.jsonl").write_text('{"id": 1, "name": "a"}\n{"id": 2, "name": "a"}\n')
     assert "rename it in the file, and write it here: customer_id: I64 @key" in og.infer_schema(tmp_path)
+
+
+PEOPLE = "id_no,name,joined\n" + "".join(f"{n},p{n},2024-01-{n:02}\n" for n in range(1, 9))
+
+
+def test_the_key_is_what_edges_refer_to(tmp_path: Path) -> None:
+    (tmp_path / "Person.csv").write_text(PEOPLE)
+    assert "name: String @key" in og.infer_schema(tmp_path)  # nobody refers to them: the likelier name
+    (tmp_path / "City.csv").write_text("number,name\n1,Oslo\n2,Rome\n3,Bern\n")
+    (tmp_path / "Knows.csv").write_text("from,to\n1,2\n8,7\n")
+    (tmp_path / "LivesIn.csv").write_text("from,to\n1,2\n7,3\n")
+    said = og.infer_schema(tmp_path)
+    assert lines_of(said, "Person {")[1:3] == [
+        "id_no: I64 @key  // edges refer to it; no value occurs twice, nor in name, joined",
+        "name: String",
+    ]
+    assert lines_of(said, "City {")[1] == "number: I64 @key  // edges refer to it; no value occurs twice, nor in name"
+    assert "edge Knows: Person -> Person" in said
+    assert "edge LivesIn: Person -> City" in said
+    g = og.init(tmp_path / "g", said, durability="os")
+    g.load([*tmp_path.glob("*.csv")])
+    assert counts(g) == {"Person": 8, "City": 3, "Knows": 2, "LivesIn": 2}
+
+
+def test_edges_of_numbers_in_columns_that_have_types(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"name": ["a", "b"], "number": [1, 2]}), tmp_path / "Person.parquet")
+    pq.write_table(pa.table({"from": [1], "to": [2]}), tmp_path / "Knows.parquet")
+    assert "number: I64 @key" in og.infer_schema(tmp_path)
+
+
+@pytest.mark.parametrize("ends", ["p1,p2", "nobody,p2"])
+def test_a_likely_key_that_edges_refer_to_stays(tmp_path: Path, ends: str) -> None:
+    """Also where an end is nobody's, and where other columns have the same values."""
+    (tmp_path / "Person.csv").write_text(PEOPLE)
+    (tmp_path / "Alias.csv").write_text("code,alias\nx,p1\ny,p2\n")
+    (tmp_path / "Knows.csv").write_text(f"from,to\n{ends}\n")
+    said = og.infer_schema(tmp_path)
+    assert "name: String @key  // no value occurs twice" in said
+    assert "code: String @key" in said
+
+
+def test_a_column_id_says_who_is_who_whatever_edges_refer_to(tmp_path: Path) -> None:
+    (tmp_path / "Person.csv").write_text("id,number\na,1\nb,2\n")
+    (tmp_path / "Knows.csv").write_text("from,to\n1,2\n")
+    said = og.infer_schema(tmp_path)
+    assert "@key" not in "".join(lines_of(said, "Person {"))
+    assert "`from` is a guess: no type has all of its ids" in said

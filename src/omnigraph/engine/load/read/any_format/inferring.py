@@ -5,7 +5,8 @@
 
 A file of columns becomes a type that is called after it; one with columns `from` and `to` (or `src` and `dst`) an edge type. JSON
 lines are records that name their types, or plain objects. Nothing is decided that cannot be seen: a key is a column without
-repeats, a property may be null if one is, and few values are only remarked upon. Rows beyond `ROWS` are not looked at.
+repeats, the one that edges refer to, a property may be null if one is, and few values are only remarked upon. Rows beyond `ROWS`
+are not looked at.
 
 A column that cannot be a property is left out, in a comment that says why: because of its name, or because of values that no
 property holds. A load refuses what a type does not have, so the type then says how its files are loaded without it.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -80,6 +82,8 @@ class _Found:
     more: bool = False
     """Whether there are rows that nobody looked at."""
     key: str | None = None
+    referred: bool = False
+    """Whether the key is one because edges refer to it."""
 
     @property
     def columns(self) -> list[str]:
@@ -91,7 +95,10 @@ class _Found:
     @property
     def ids(self) -> set[str]:
         """What edges may call these nodes by."""
-        name = self.key or "id"
+        return self.texts(self.key or "id")
+
+    def texts(self, name: str) -> set[str]:
+        """What a column has, as it would be spelt in ids."""
         return {_id_text(value) for value in self.values(name) if value is not None}
 
 
@@ -121,6 +128,7 @@ def proposed(paths: Iterable[str], options: Mapping[str, str] | None = None, com
     nodes = [type_ for type_ in found.values() if not type_.is_edge]
     for type_ in nodes:
         type_.key = _key(type_)
+    _refer(nodes, [type_ for type_ in found.values() if type_.is_edge])
     files = dict.fromkeys(name for type_ in found.values() for name in type_.files)
     head = f"// Proposed from {', '.join(files)}. Comments say what was guessed."
     parts = [*(_node(t, compatible) for t in nodes), *(_edge(t, nodes, compatible) for t in found.values() if t.is_edge)]
@@ -302,6 +310,31 @@ def _key(found: _Found) -> str | None:
     return min(named, key=lambda n: likely.index(n.lower()) if n.lower() in likely else len(likely))
 
 
+def _refer(nodes: list[_Found], edges: list[_Found]) -> None:
+    """Make keys of the columns that most edges refer to. An end refers to a likely key rather than to another unique column, and
+    to the one with the fewest values of those that have all of its own."""
+    likely = [(False, node, node.key or "id") for node in nodes]
+    others = [(True, node, name) for node in nodes if "id" not in node.columns for name in _unique(node) if name != node.key]
+    columns = [(unlikely, node, name, node.texts(name)) for unlikely, node, name in (*likely, *others)]
+    votes = {node.name: Counter({name: 0}) for _, node, name in likely}
+    for values in (values for edge in edges for _, values in _ends(edge) if values):
+        fitting = [(unlikely, len(texts), node.name, name) for unlikely, node, name, texts in columns if values <= texts]
+        if fitting:
+            _, _, of, name = min(fitting, key=lambda each: each[:2])
+            votes[of][name] += 1
+    for _, node, name in likely:
+        ((voted, _),) = votes[node.name].most_common(1)
+        if voted != name:
+            node.key, node.referred = voted, True
+
+
+def _ends(edge: _Found) -> Iterator[tuple[str, set[str]]]:
+    """The columns of the ends of an edge type, and what they refer to."""
+    for spellings in ENDS.values():
+        name = next((s for s in spellings if s in edge.columns), spellings[0])
+        yield name, edge.texts(name)
+
+
 def _unique(found: _Found) -> list[str]:
     names = [name for name in found.columns if name != "id" and _may_be_called(name)]
     return [name for name in names if _is_key(found, name)]
@@ -337,9 +370,7 @@ def _node(found: _Found, compatible: Loading) -> str:
 
 def _edge(found: _Found, nodes: list[_Found], compatible: Loading) -> str:
     ends, notes = list[str](), list[str]()
-    for spellings in ENDS.values():
-        name = next((s for s in spellings if s in found.columns), spellings[0])
-        values = {_id_text(value) for value in found.values(name) if value is not None}
+    for name, values in _ends(found):
         having = sorted((node for node in nodes if values and values <= node.ids), key=lambda node: len(node.ids))
         fitting = [node.name for node in having]  # that of which most are meant comes first
         ends.append(next(iter(fitting or [node.name for node in nodes]), "Thing"))
@@ -374,6 +405,7 @@ def _property(found: _Found, name: str) -> str:
     key = " @key" if name == found.key else ""
     if key:
         others = [other for other in _unique(found) if other != name]
+        notes += ["edges refer to it"] if found.referred else []
         notes.append("no value occurs twice" + (f", nor in {', '.join(others)}" if others else ""))
     if empty:
         notes.append(f"{counted(empty, 'row')} without a value" if empty < len(values) else "no row has a value")
