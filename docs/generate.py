@@ -154,7 +154,8 @@ _CONVERSIONS_REST = """Conversions between numbers:
   An F32 takes the nearest, except from a column.
 * **A column has a type**, so its values are taken literally: a column of doubles is accepted for F32 only if F32 can represent
   every value. It cannot represent the double `0.1`, but it can represent `0.5`. Whole floats in a column may become integers,
-  because pandas has no other way to represent missing integers.
+  because pandas has no other way to represent missing integers. In CSV, where pandas then writes `42.0`, they may not:
+  cast such a column first (`frame["age"].astype("Int64")`), or load the frame itself.
 * **A vector** accepts numbers of any width from any input: embeddings are often doubles, and each becomes the nearest F32.
 
 Missing values:

@@ -114,7 +114,11 @@ TABLE: Final[dict[Scalar, dict[Kind, Rule]]] = {
 _ARROW_NAMES: Final = {Scalar.I32: "Int32", Scalar.I64: "Int64", Scalar.U32: "UInt32", Scalar.U64: "UInt64"}
 _DIGITS_TEXT = re.compile(r"[+-]?[0-9]+\Z")
 _NUMBER_TEXT_FORM = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
+_WHOLE_TEXT = re.compile(r"[+-]?[0-9]+\.0*\Z")
 _LONGEST_DIGITS: Final = 400
+
+WITHOUT_FRACTION: Final = ": whole numbers are written without `.0` (in pandas, cast the column to `Int64` before writing it)"
+"""What a message says of a text that is a whole number in the spelling of a float."""
 
 ROUNDABLE: Final = "may be rounded"
 """What a message says of a value that a lossy load would take."""
@@ -250,7 +254,8 @@ def _integer(type_: PropertyType, value: object) -> int:
     if isinstance(value, str):
         found = digits(value)
         if found is None:
-            raise Misfit(f"is `{shortened(value)}`, not {type_}")
+            remedy = WITHOUT_FRACTION if _WHOLE_TEXT.match(value) else ""
+            raise Misfit(f"is `{shortened(value)}`, not {type_}", remedy=remedy)
         value = found
     elif isinstance(value, float | Decimal):
         if not _is_whole(value):

@@ -196,6 +196,25 @@ def test_a_cell_that_is_no_key_is_an_id_of_nobody(tmp_path: Path) -> None:
     assert {(v.line, v.value) for v in refused(g, tmp_path / "Knows.csv")} == {(3, "ada"), (4, "9223372036854775808")}
 
 
+@pytest.mark.parametrize("rows", [1, 40], ids=["one row", "many rows"])
+@pytest.mark.parametrize("end", ["2.0", "2."])
+def test_whole_floats_in_cells_are_refused_with_what_to_do(tmp_path: Path, end: str, rows: int) -> None:
+    """As pandas writes integers in a column with missing values. No end is called so, and a deletion must not pass over it."""
+    g = people(tmp_path)
+    said = (
+        f"is `{end}`, not I64: whole numbers are written without `.0` (in pandas, cast the column to `Int64` before writing it)"
+    )
+    for op in ("upsert", "delete"):
+        lines = "".join(f"{op},{number},{number + 1}\n" for number in range(rows))
+        (tmp_path / "Knows.csv").write_text(f"_op,from,to\n{lines}{op},1,{end}\n")
+        (found,) = refused(g, tmp_path / "Knows.csv")
+        assert (found.rule, found.line, found.message) == ("record", rows + 2, f"Knows: `to` {said}")
+        (tmp_path / "Person.csv").write_text(f"_op,id_no\n{op},1\n{op},{end}\n")
+        (found,) = refused(g, tmp_path / "Person.csv")
+        assert (found.rule, found.line) == ("type", 3)
+        assert found.message.endswith(said)
+
+
 # ── days and moments in texts ────────────────────────────────────────────────────────────────────────────────────────────────
 
 DAYS = {"Came": ("19723", "2024-01-01"), "Seen": ("19723", "2024-1-1"), "At": ("1704103200000", "2024-01-01T11:00:00+01:00")}

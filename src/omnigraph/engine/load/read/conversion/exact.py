@@ -220,7 +220,8 @@ class Reader:
                 row |= {p.name: convert(p.type, data[p.name], self.door) for p in type_.key if p.name in data}
                 derived = entity_id(type_.key, row)  # type: ignore[arg-type]
             except (Misfit, KeyValueError) as error:
-                self._broken(number, "type", type_.name, f"{type_.name}: the key {error}", type_.key[0].name)
+                message = f"{type_.name}: the key {error}{error.remedy if isinstance(error, Misfit) else ''}"
+                self._broken(number, "type", type_.name, message, type_.key[0].name)
                 return
             if given not in (None, derived):
                 self._broken(number, "id", type_.name, mismatch(type_, given, derived), "id", given, derived)
@@ -312,7 +313,7 @@ class Reader:
                 row[column] = end_id(node_at(self.types.catalog, type_, column), end, self.door)
         except Misfit as misfit:
             value = shown(given.get(member))
-            self._broken(number, "record", type_.name, f"{type_.name}: `{member}` {misfit}", member, value=value)
+            self._broken(number, "record", type_.name, f"{type_.name}: `{member}` {misfit}{misfit.remedy}", member, value=value)
         return row[column] is not None
 
     def _unknown(self, number: int, type_: EntityType, name: str) -> bool:

@@ -19,7 +19,7 @@ from typing import Final
 from omnigraph.catalog.catalog import Catalog, EntityType, Property
 from omnigraph.catalog.keys import end_key, end_rule, key_text
 from omnigraph.errors import KeyValueError
-from omnigraph.model.conversions import Door, Misfit, convert, takes, text
+from omnigraph.model.conversions import WITHOUT_FRACTION, Door, Misfit, convert, takes, text
 from omnigraph.model.given import Kind, kind_of, named, plain
 from omnigraph.model.types import Scalar
 
@@ -63,7 +63,10 @@ def _text_id(key: Property, given: str, door: Door) -> str:
     if not (is_timed(key) and SPELT_IN_IDS.fullmatch(given)):
         try:
             return key_text(key.name, key.type, convert(key.type, given, door))  # type: ignore[arg-type]
-        except (Misfit, KeyValueError):
+        except Misfit as misfit:
+            if misfit.remedy == WITHOUT_FRACTION:  # it is the id of nobody, and a deletion would not find it without a word
+                raise
+        except KeyValueError:
             pass
     return text(given)
 
