@@ -247,7 +247,12 @@ def _truth(value: object) -> bool:
 
 def digits(value: str) -> int | None:
     """The integer that a text spells with the digits 0 to 9, and nothing else."""
-    return int(value) if len(value) <= _LONGEST_DIGITS and _DIGITS_TEXT.match(value) else None
+    if _DIGITS_TEXT.match(value) is None:
+        return None
+    found = value.lstrip("+-").lstrip("0")  # Python counts the zeros, too, and refuses to read many
+    if len(found) > _LONGEST_DIGITS:
+        return None
+    return int(f"{'-' if value[0] == '-' else ''}{found or '0'}")
 
 
 def _integer(type_: PropertyType, value: object) -> int:

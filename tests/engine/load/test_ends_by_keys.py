@@ -298,6 +298,22 @@ def test_the_compatible_dialect_reads_days_and_follows_old_spellings(tmp_path: P
     assert g.get("Came", (3, "2024-01-01")) is None
 
 
+@pytest.mark.parametrize("zeros", [399, 401, 5000])
+def test_any_number_of_zeros_may_stand_before_a_number_in_a_cell(tmp_path: Path, zeros: int) -> None:
+    """Whether cells are read all at once, or one by one because of the sign of another."""
+    g = people(tmp_path)
+    for first in ("3", "+3"):
+        (tmp_path / "Person.csv").write_text(f"id_no\n{first}\n{'0' * zeros}4\n-{'0' * zeros}3\n")
+        (tmp_path / "Knows.csv").write_text(f"from,to\n{first},{'0' * zeros}4\n4,-{'0' * zeros}3\n{'0' * zeros},4\n")
+        g.load([tmp_path / "Person.csv", tmp_path / "Knows.csv"])
+        assert {(r["from"], r["to"]) for r in exported(g) if "edge" in r} == {("3", "4"), ("4", "-3"), ("0", "4")}
+        (tmp_path / "Knows.csv").write_text(f"_op,from,to\ndelete,{first},{'0' * zeros}4\n")
+        assert g.load(tmp_path / "Knows.csv").deleted == {"Knows": 1}
+    (tmp_path / "Person.csv").write_text(f"id_no\n1{'0' * zeros}\n")
+    (found,) = refused(g, tmp_path / "Person.csv")
+    assert found.rule == "type"
+
+
 PERSON = "the key of Person is `id_no: I64`"
 MISFITS: list[tuple[str, str, Any, Any, str]] = [
     ("Knows", "from", 1.0, 1, f"`from` must be I64 or a string, not a number with a fraction or exponent: {PERSON}"),
