@@ -197,7 +197,7 @@ class Writes(Asking):
         head = commit_of(self._transport.get("/commits", o.CommitListOutput, {"branch": branch, "limit": 1}).commits[0])
         return load_of(said, head, time.perf_counter() - begun, archive.skipped)
 
-    @guarded(source=arguments.mapping)
+    @guarded(source=arguments.keys_by_type)
     def delete(
         self,
         source: Mapping[str, Any],

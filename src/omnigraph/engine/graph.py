@@ -309,7 +309,7 @@ class Graph(Reading):
         self._after_write(branch, view.catalog)
         return result
 
-    @guarded(source=arguments.mapping)
+    @guarded(source=arguments.keys_by_type)
     def delete(
         self,
         source: Mapping[str, Any],
@@ -322,9 +322,9 @@ class Graph(Reading):
     ) -> LoadResult:
         """Delete entities by their keys, as one commit: `g.delete({"Person": ["Ada", "Bob"], "Knows": frame_of_ids})`.
 
-        Each type is given a list of keys (ids where it has none, tuples, mappings) or a frame with columns of them; edges also by
-        `from` and `to`, where there is one. Edges of nodes that go, go too: `result.cascaded`. Who is not there is counted, not
-        refused: `result.missing`.
+        Each type is given a list of keys (ids where it has none, tuples, mappings, what `get` gave) or a frame with columns of
+        them; edges also by `from` and `to`, where there is one. Edges of nodes that go, go too: `result.cascaded`. Who is not
+        there is counted, not refused: `result.missing`.
         """
         from omnigraph.engine.export.entities import keys_of
         from omnigraph.engine.load.read.inputs.deleting import deletions

@@ -218,6 +218,22 @@ def test_what_a_load_says_of_itself_is_held_against_the_rules(g: og.Graph, tmp_p
         g.delete({"Person": "a"})
 
 
+def test_what_was_read_is_a_key(g: og.Graph) -> None:
+    """Nodes and edges as `get` and `neighbors` give them, with a key or without one."""
+    edges = [found.edge for found in g.neighbors("Person", "a", edges="Knows", direction="out")]
+    note, met = g.get("Note", id="n1"), g.get("Met", ("e", "f"))
+    assert g.delete({"Knows": edges, "Note": [note], "Met": [met]}).deleted == {"Knows": 2, "Note": 1, "Met": 1}
+    assert g.delete({"Visit": [g.get("Visit", ("2024-01-01", "x,y"))], "Person": [g.get("Person", "a")]}).deleted == {
+        "Visit": 1,
+        "Person": 1,
+    }
+    with pytest.raises(og.UsageError, match="the key is one of Person, not of Note"):
+        g.delete({"Note": [g.get("Person", "b")]})
+    with pytest.raises(og.UsageError, match="`source` is a mapping from types to keys, not list") as error:
+        g.delete([g.get("Person", "b")])  # type: ignore[arg-type]
+    assert error.value.hint == 'Name the type: {"Person": ["Ada", "Bob"]}.'
+
+
 def test_columns_of_operations(g: og.Graph) -> None:
     (found,) = refused(g, {"Person": pa.table({"_op": [1], "name": ["a"]})})
     assert "`_op` is text" in found.message

@@ -203,6 +203,7 @@ def test_an_edge_is_patched(tmp_path: Path) -> None:
         assert there.get("Knows", (1, 2)).properties == {"weight": 2.0, "note": "x"}  # type: ignore[union-attr]
         there.load([{"edge": "Knows", "from": 2, "to": 1}])
         assert there.delete({"Knows": [{"from": 2, "to": 1}, (1, 2)]}).deleted == {"Knows": 2}
+        assert there.delete({"Person": [there.get("Person", 1)]}).deleted == {"Person": 1}
 
 
 def test_times_and_the_history_of_an_entity(both: tuple[og.Graph, RemoteGraph]) -> None:

@@ -299,6 +299,13 @@ def mapping(name: str, value: object) -> dict[str, Any]:
     return given
 
 
+def keys_by_type(name: str, value: object) -> dict[str, Any]:
+    """Keys of entities, by type."""
+    if not isinstance(value, Mapping):
+        refuse(name, "a mapping from types to keys", value, hint='Name the type: {"Person": ["Ada", "Bob"]}.')
+    return mapping(name, value)
+
+
 def key(name: str, value: object) -> object:
     """The key of an entity: a value, several in a tuple, or values by name. What they are worth is found out with the type."""
     if isinstance(value, Mapping):

@@ -2,6 +2,7 @@
 
 {"Person": ["Ada", "Bob"]}                         keys, or ids where a type has none
 {"Order": [("acme", 7)], "Knows": [{"from": "Ada", "to": "Bob"}]}
+{"Person": [node]}                                 nodes and edges that were read before
 {"Person": frame}                                  columns of keys, or of ids; other properties do not matter
 """
 
@@ -13,17 +14,16 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.catalog.catalog import EntityType
+from omnigraph.engine.export.entities import named
 from omnigraph.engine.load.read.inputs.naming import type_named
 from omnigraph.engine.load.read.inputs.sources import BATCH_ROWS, arrow_batches, is_distributed, is_frame, of_frame
 from omnigraph.engine.load.read.rows.removals import COLUMN, DELETE
-from omnigraph.engine.planning.keys import KeySchema, id_of
+from omnigraph.engine.planning.keys import KeySchema
 from omnigraph.errors import UsageError
 
 
 def deletions(source: Mapping[str, Any], schema: KeySchema) -> dict[str, Any]:
     """What to load so that entities are deleted."""
-    if not isinstance(source, Mapping):
-        raise UsageError(f"cannot delete from {type(source).__name__}", hint='Name the type: {"Person": keys}.')
     return {str(name): _rows(type_named(str(name), schema.catalog), given, schema) for name, given in source.items()}
 
 
@@ -58,5 +58,5 @@ def _marked(content: Any) -> pa.Table | pa.RecordBatchReader:
 
 def _keys(type_: EntityType, keys: Iterable[Any], schema: KeySchema) -> Iterator[dict[str, Any]]:
     for key in keys:
-        row = dict(key) if isinstance(key, Mapping) else {"id": id_of(schema, type_, key)}
+        row = dict(key) if isinstance(key, Mapping) else {"id": named(schema, type_, key)}
         yield {**row, COLUMN: DELETE}
