@@ -219,7 +219,7 @@ class KeyValueError(InputError):
     """A value cannot be part of an entity id."""
 
     code = "key_value"
-    default_hint = "Key values must be present and finite."
+    default_hint = "Give the key a value that its type can hold."
 
 
 class QueryError(InputError):

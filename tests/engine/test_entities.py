@@ -115,6 +115,17 @@ def test_what_is_not_there_is_none_and_what_cannot_be_is_an_error(g: og.Graph) -
             call()
 
 
+def test_the_hint_of_a_key_is_about_what_is_wrong(g: og.Graph) -> None:
+    for call, hint in (
+        (lambda: g.get("Order", ("acme", "seven")), "Give a value that I64 can hold."),
+        (lambda: g.get("Day", "2024-13-01"), "Give a value that Date can hold."),
+        (lambda: g.put("Person", {"age": 7}), "Give every property of the key a value."),
+    ):
+        with pytest.raises(og.KeyValueError) as error:
+            call()
+        assert error.value.hint == hint
+
+
 def test_an_edge_by_its_id(g: og.Graph) -> None:
     (to_bob,) = g.neighbors("Person", "Ada", edges="Knows")
     assert g.get("Knows", id=to_bob.edge.id) == to_bob.edge

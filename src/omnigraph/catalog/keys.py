@@ -41,7 +41,7 @@ def entity_id(key: Sequence[Property], values: Mapping[str, KeyValue | None]) ->
 def key_text(name: str, type_: PropertyType, value: KeyValue | None) -> str:
     """The canonical text of one key value."""
     if value is None:
-        raise KeyValueError(f"key property `{name}` has no value")
+        raise KeyValueError(f"key property `{name}` has no value", hint="Give every property of the key a value.")
     scalar = type_.scalar
     if scalar is Scalar.STRING and isinstance(value, str):
         return value
@@ -105,7 +105,7 @@ def float_key_text(name: str, value: float, *, single: bool) -> str:
         except OverflowError:
             value = math.inf
     if not math.isfinite(value):
-        raise KeyValueError(f"key property `{name}` must be a finite number")
+        raise KeyValueError(f"key property `{name}` must be a finite number", hint="Give the key a value that is finite.")
     if value == 0:
         return "0"
     shortest = _shortest_single(value) if single else repr(value)

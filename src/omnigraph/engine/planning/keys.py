@@ -84,7 +84,8 @@ def _stored(type_: EntityType, name: str, value: object) -> KeyValue | None:
     try:
         return convert(prop.type, value, Door.PARAMETERS)  # type: ignore[return-value]
     except Misfit as misfit:
-        raise KeyValueError(f"key property `{name}` of {type_.name} {misfit}"[:300]) from None
+        message = f"key property `{name}` of {type_.name} {misfit}"[:300]
+        raise KeyValueError(message, hint=f"Give a value that {prop.type} can hold.") from None
 
 
 def _listed(schema: KeySchema, type_: EntityType) -> str:
