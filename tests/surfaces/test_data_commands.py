@@ -402,6 +402,19 @@ def test_a_mutation_that_changes_nothing_says_so(og: Call, people: Path, tmp_pat
     assert nobody.lines == ["changed main via q: 0 nodes, 0 edges", "nothing is different: no commit was made"]
 
 
+def test_a_load_that_changes_nothing_says_so(og: Call, tmp_path: Path) -> None:
+    og_api.init(tmp_path / "g.omni", "node Person { name: String @key }").close()
+    (tmp_path / "Person.csv").write_text("name\nAda\n")
+    load = ("load", tmp_path / "g.omni", "--data", tmp_path / "Person.csv", "--mode", "merge")
+    said = f"loaded {tmp_path / 'g.omni'} on branch main with merge: 1 entity across 1 node type and 0 edge types"
+    assert og(*load).lines == [said]
+    assert og(*load).lines == [said, "nothing is different: no commit was made"]
+    (tmp_path / "Person.csv").write_text("_op,name\ndelete,Bob\n")
+    assert og(*load).lines[1:] == ["nothing is different: no commit was made", "missing: Person 1"]
+    made = og(*load, "--branch", "new", "--from", "main")
+    assert made.lines[1:] == ["nothing is different: no commit was made", "branch new created from main", "missing: Person 1"]
+
+
 def test_a_lost_precondition_exits_with_4(og: Call, people: Path) -> None:
     head = og("query", "--store", people, "-e", NAMES, "--json").json["graph_commit_id"]
     call = ("mutate", "--store", people, "-e", ADD, "--params", '{"n": "Eve"}', "--if-commit", head)

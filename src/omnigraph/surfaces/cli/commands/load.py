@@ -184,6 +184,8 @@ def _tell(result: LoadResult, where: str, branch: str, as_json: bool) -> None:
         f"loaded {where} on branch {branch} with {result.mode.value}: {counted(result.rows, 'entity')} across "
         f"{counted(len(result.nodes_loaded), 'node type')} and {counted(len(result.edges_loaded), 'edge type')}"
     )
+    if not result.changed:
+        say("nothing is different: no commit was made")
     if result.branch_created:
         say(f"branch {branch} created from {result.base_branch}")
     for what in ("deleted", "cascaded", "missing"):
