@@ -252,7 +252,7 @@ def _publish_together(store: GraphStore, *changes: Change) -> None:
     waiting = [Waiting(store.ids.next(), plan) for plan in plans]
     store.publisher(store.ref(MAIN))._publish_batch(waiting)
     for each in waiting:
-        each.outcome.result()
+        each.outcome()
 
 
 def _reclaim(store: GraphStore) -> None:

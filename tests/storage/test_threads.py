@@ -20,6 +20,7 @@ from omnigraph.storage.commits import publisher
 from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.manifest import TAIL_COMMITS, SchemaDocument
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.commits.waiting import Waiting
 from omnigraph.storage.files.effects import Call, Effects
 from omnigraph.storage.graph_store import MAIN, GraphStore, NewTable
 from omnigraph.storage.reclaiming.verify import verify
@@ -326,7 +327,7 @@ def test_a_follower_that_is_interrupted_neither_writes_nor_keeps_others_waiting(
     leader.start()
     assert effects.reached.wait(30)
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Event, "wait", lambda *_: die())
+        patch.setattr(Waiting, "wait", lambda *_: die())
         with pytest.raises(Died):
             insert(store, gone=1)
     effects.release.set()

@@ -8,7 +8,7 @@ given. So its checks, its conflicts and its commit are those of any mutation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -29,6 +29,7 @@ from omnigraph.engine.history.repeats import Keyed
 from omnigraph.engine.planning.parameters import Value, convert
 from omnigraph.engine.planning.prepared import Prepared, QueryText
 from omnigraph.engine.snapshot.view import View, Workspace
+from omnigraph.engine.write.alike import MOST, is_one_insert, planned_together
 from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.commit import Intent, commit, in_words_of, planned
 from omnigraph.engine.write.mutate import Outcome, stage
@@ -40,11 +41,11 @@ from omnigraph.hints import Action, Hint
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.model.conversions import Door
 from omnigraph.model.frozen import frozen
+from omnigraph.model.ids import IdSource
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.manifest import ManifestState
-from omnigraph.storage.commits.plan import PublishPlan
-from omnigraph.storage.commits.waiting import Revalidate, Unprepared
+from omnigraph.storage.commits.waiting import Ready, Unprepared
 from omnigraph.storage.graph_store import Snapshot
 
 if TYPE_CHECKING:
@@ -241,28 +242,17 @@ class Writing:
         return onto.embedding is None and self._store.place.is_local and is_quick(prepared.query, prepared.catalog)
 
     def _led(self, prepared: Prepared, run: Run, onto: Onto) -> Receipt:
-        """Run a quick mutation next to the state that its group finds, in the thread that leads the group.
-
-        Its parameters are bound already: what a caller gave may be an object of any kind, which nobody else waits for.
-        """
-        outcomes: list[Outcome] = []
-
-        def prepare(state: ManifestState) -> tuple[PublishPlan, Revalidate] | None:
-            now = self._view_of(self._store.snapshot_of(onto.branch, state))
-            if now.snapshot.schema != run.view.snapshot.schema:
-                raise _Outdated
-            self.require_head(now, onto)
-            outcome = self.staged(prepared, self.given(now, run.parameters))
-            outcomes.append(outcome)
-            if _is_there(outcome.changes, outcome, now, onto):
-                return None
-            intent = replace(_intent(now, outcome, onto), looked_since=run.view.snapshot.layout)
-            return planned(self._workspace, now, onto.branch, outcome.changes, intent)
-
+        """Run a quick mutation next to the state that its group finds, in the thread that leads the group."""
+        led = _Led(self, prepared, run, onto)
         with in_words_of(run.view):
-            made = self._store.publisher(onto.branch).publish_prepared(prepare)
+            made = self._store.publisher(onto.branch).publish_prepared(led)
         self._after_write(onto.branch, run.view.catalog)
-        return _receipt(prepared.query.name, outcomes[-1], onto, None if made is None else made.shown())
+        assert led.outcome is not None
+        return _receipt(prepared.query.name, led.outcome, onto, None if made is None else made.shown())
+
+    def at(self, state: ManifestState, onto: Onto) -> View:
+        """A state of a branch to write next to; the newest, or what is written turns out void."""
+        return self._view_of(self._store.snapshot_of(onto.branch, state))
 
     def _vectors(self, view: View, outcome: Outcome, onto: Onto) -> Filled | None:
         """The change with the vectors of its texts, if it is to have them."""
@@ -276,9 +266,68 @@ class Writing:
         """The answer to a read of a state that is not committed."""
         return self._reader.answer(view, read, target)
 
+    @property
+    def ids(self) -> IdSource:
+        """What gives new entities their ids."""
+        return self._store.ids
+
     def new_name(self) -> str:
         """A name that nothing else has."""
         return self._store.ids.next()
+
+
+class _Led:
+    """A quick mutation that whoever leads its group prepares. It is not part of what it is led by: it goes with its own thread.
+
+    Its parameters are bound already: what a caller gave may be an object of any kind, which nobody else waits for.
+    """
+
+    __slots__ = ("_onto", "_prepared", "_run", "_writing", "outcome")
+
+    def __init__(self, writing: Writing, prepared: Prepared, run: Run, onto: Onto) -> None:
+        self._writing, self._prepared, self._run, self._onto = writing, prepared, run, onto
+        self.outcome: Outcome | None = None
+
+    @property
+    def kind(self) -> Prepared | None:
+        """Inserts of one text are prepared together."""
+        query, onto = self._prepared.query, self._onto
+        assert isinstance(query, lg.MutationQuery)
+        special = onto.if_commit is not None or onto.idempotency_key is not None
+        return None if special or not is_one_insert(query, self._prepared.catalog) else self._prepared
+
+    def alone(self, state: ManifestState) -> Ready | None:
+        """The mutation next to a state."""
+        now = self._writing.at(state, self._onto)
+        if now.snapshot.schema != self._run.view.snapshot.schema:
+            raise _Outdated
+        self._writing.require_head(now, self._onto)
+        outcome = self.outcome = self._writing.staged(self._prepared, self._writing.given(now, self._run.parameters))
+        if _is_there(outcome.changes, outcome, now, self._onto):
+            return None
+        return planned(now.workspace, now, self._onto.branch, outcome.changes, self._intent(now, outcome))
+
+    def together(self, state: ManifestState, alike: Sequence[_Led]) -> list[Ready | None]:
+        """The same of several inserts; None of those that are to be prepared by themselves."""
+        now = self._writing.at(state, self._onto)
+        if now.snapshot.schema != self._run.view.snapshot.schema:
+            return [None] * len(alike)
+        query = self._prepared.query
+        assert isinstance(query, lg.MutationQuery)
+        plans = list[Ready | None]()
+        for first in range(0, len(alike), MOST):
+            some = alike[first : first + MOST]
+            runs = [self._writing.given(now, led._run.parameters) for led in some]
+            intents = [led._intent(now, Outcome(ChangeSet(()))) for led in some]
+            made = planned_together(now, self._onto.branch, query, runs, intents, self._writing.ids)
+            for led, found in zip(some, made, strict=True):
+                if found is not None:
+                    _, led.outcome = found
+                plans.append(None if found is None else found[0])
+        return plans
+
+    def _intent(self, now: View, outcome: Outcome) -> Intent:
+        return replace(_intent(now, outcome, self._onto), looked_since=self._run.view.snapshot.layout)
 
 
 def _intent(view: View, outcome: Outcome, onto: Onto) -> Intent:

@@ -18,6 +18,7 @@ from omnigraph.catalog import logical as lg
 from omnigraph.engine import writing
 from omnigraph.engine.history.repeats import Keyed, Repeats
 from omnigraph.engine.planning.prepared import prepare
+from omnigraph.engine.write import alike
 from omnigraph.engine.write.mutate import stage
 from omnigraph.engine.write.quick import is_quick
 from omnigraph.language import Source
@@ -79,7 +80,12 @@ def test_what_is_quick(g: og.Graph, statements: str) -> None:
     assert is_quick(query, catalog) is QUICK[statements]
 
 
-def together(g: og.Graph, calls: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def together(
+    g: og.Graph,
+    calls: list[Callable[[], object]],
+    monkeypatch: pytest.MonkeyPatch,
+    first: Callable[[], object] | None = None,
+) -> list[object]:
     """What calls of as many threads give or raise, all of which wait while somebody else publishes."""
     publish, queued, waiting = Publisher._publish_batch, Event(), list[int]()
 
@@ -98,14 +104,14 @@ def together(g: og.Graph, calls: list[Callable[[], object]], monkeypatch: pytest
     monkeypatch.setattr(Publisher, "_publish_batch", later)
     publisher = g._store.publisher("main")
     with ThreadPoolExecutor(len(calls) + 1) as pool:
-        first = pool.submit(g.mutate, ADD, {"n": "first", "a": len(g.commits())})
-        while not waiting and not first.done():
+        ahead = pool.submit(first or (lambda: g.mutate(ADD, {"n": "first", "a": len(g.commits())})))
+        while not waiting and not ahead.done():
             pass
         found = [pool.submit(outcome, call) for call in calls]
         while len(publisher._queue) + sum(one.done() for one in found) < len(calls):  # some fail before they stand there
             pass
         queued.set()
-        first.result()
+        ahead.result()
         done = [one.result() for one in found]
     monkeypatch.undo()
     return done
@@ -386,12 +392,16 @@ def test_who_leads_without_stack_spoils_it_for_nobody(g: og.Graph, monkeypatch: 
     failed = list[int]()
 
     def shallow(*given: Any) -> Any:
-        if traceback.extract_stack(limit=3)[0].name == "prepare":
+        if traceback.extract_stack(limit=3)[0].name == "alone":
             failed.append(1)
             raise RecursionError
         return stage(*given)
 
+    def too_shallow(*_: Any) -> Any:
+        raise RecursionError
+
     monkeypatch.setattr(writing, "stage", shallow)
+    monkeypatch.setattr(alike, "insert_each", too_shallow)
     outcomes = together(g, [lambda n=n: g.mutate(ADD, {"n": f"p{n}", "a": n}) for n in range(4)], monkeypatch)  # type: ignore[misc]
     assert all(isinstance(outcome, og.Receipt) and outcome.commit is not None for outcome in outcomes), outcomes
     assert len(failed) == 5

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 import omnigraph as og
 from omnigraph.storage.commits.manifest import ManifestState
-from omnigraph.storage.commits.plan import PublishPlan
 from omnigraph.storage.commits.publisher import Publisher
-from omnigraph.storage.commits.waiting import Prepare, Revalidate
+from omnigraph.storage.commits.waiting import Prepare, Ready
 
 SCHEMA = """
 node P { k: String @key  email: String? @unique }
@@ -27,15 +26,23 @@ def in_between(g: og.Graph, monkeypatch: pytest.MonkeyPatch, happens: Callable[[
     done: list[bool] = []
 
     def later(self: Publisher, prepare: Prepare) -> og.Commit | None:
-        def prepared(state: ManifestState) -> tuple[PublishPlan, Revalidate] | None:
-            made = prepare(state)
-            if not done:
-                done.append(True)
-                with og.open(g.uri, durability="os") as other:
-                    happens(other)
-            return made
+        alone = prepare.alone
 
-        return publish(self, prepared)
+        class Later:
+            kind = None
+
+            def alone(self, state: ManifestState) -> Ready | None:
+                made = alone(state)
+                if not done:
+                    done.append(True)
+                    with og.open(g.uri, durability="os") as other:
+                        happens(other)
+                return made
+
+            def together(self, state: ManifestState, alike: Sequence[Prepare]) -> Sequence[Ready | None]:
+                raise AssertionError("of no kind")
+
+        return publish(self, Later())
 
     monkeypatch.setattr(Publisher, "publish_prepared", later)
 

@@ -41,7 +41,9 @@ def plain(value: pa.Scalar) -> object:
 
 
 def among(values: pa.Array, known: pa.Array) -> Mask:
-    """Which values are among some others."""
+    """Which values are among some others; both zeros are one value."""
     if not len(known) or not len(values):
         return np.zeros(len(values), np.bool_)
+    if pa.types.is_floating(values.type):  # Arrow tells them apart here, as it does nowhere else
+        values, known = (pc.add(some, pa.scalar(0.0, some.type)) for some in (values, known))
     return to_mask(pc.is_in(values, value_set=known))

@@ -53,6 +53,8 @@ from omnigraph.model.printable import printable
 from omnigraph.storage.commits.lineage import Commit, OpClass, merge_base, merge_bases, nearest_ancestor
 from omnigraph.storage.commits.manifest import ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan, Replacement
+from omnigraph.storage.commits.since import Since
+from omnigraph.storage.commits.waiting import Revalidate
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.changes import Append, Applied, Change, Delete, TableState, Upsert
 from omnigraph.storage.tables.differences import fragments_apart, graft, same_columns, unlike
@@ -487,11 +489,11 @@ def _let_in(wanted: Wanted, ours: View) -> Wanted:
     return wanted if wanted.gate is None else replace(wanted, idempotency_key=wanted.gate.lets_in(ours.snapshot.layout))
 
 
-def _merged_by_nobody(ours: View, theirs: View) -> Callable[[ManifestState, Sequence[Commit]], None]:
+def _merged_by_nobody(ours: View, theirs: View) -> Revalidate:
     """Refuse to merge what somebody has merged meanwhile, even if that changed nothing."""
     same_schema = _same_schema(ours)
 
-    def check(state: ManifestState, between: Sequence[Commit]) -> None:
+    def check(state: ManifestState, between: Since) -> None:
         same_schema(state, between)
         for commit in between:
             logical = None if commit.logical is None else commit.logical.merged_parent
@@ -501,8 +503,8 @@ def _merged_by_nobody(ours: View, theirs: View) -> Callable[[ManifestState, Sequ
     return check
 
 
-def _same_schema(ours: View) -> Callable[[ManifestState, Sequence[Commit]], None]:
-    def check(state: ManifestState, between: Sequence[Commit]) -> None:
+def _same_schema(ours: View) -> Revalidate:
+    def check(state: ManifestState, between: Since) -> None:
         if state.head.schema != ours.snapshot.schema:
             raise ReadSetChanged("the schema changed while the merge was prepared")
 

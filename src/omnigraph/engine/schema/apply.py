@@ -18,7 +18,7 @@ by `cleanup`, once they are out of its window.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 
 from omnigraph.catalog.canonical_json import Json, compact
@@ -41,6 +41,7 @@ from omnigraph.model.printable import printable
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import ManifestState, SchemaDocument
 from omnigraph.storage.commits.plan import PublishPlan, Replacement
+from omnigraph.storage.commits.since import Since
 from omnigraph.storage.graph_store import NewTable
 
 Backfills = Mapping[str, Json]
@@ -159,7 +160,7 @@ class _Change:
         assert last is not None
         raise last
 
-    def _still_accepted(self, state: ManifestState, between: Sequence[Commit]) -> None:
+    def _still_accepted(self, state: ManifestState, between: Since) -> None:
         if state.head.schema != self._accepted:
             raise ReadSetChanged("the schema changed while a change of it was prepared", hint="Plan the change again.")
 

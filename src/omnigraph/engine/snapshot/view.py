@@ -7,6 +7,7 @@ pinned tables that were read lately. A `View` belongs to one commit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -101,11 +102,10 @@ class View:
             stored = self.workspace.stored(self.snapshot, type_)
             with self._lock:
                 numbering = self.workspace.numbering(stored.location)
-                found = self._nodes.setdefault(name, Nodes(type_, stored, numbering, self.workspace.saved, self._known))
+                # Not a method of this view: it would keep alive what is of one commit until somebody looks for cycles.
+                known = partial(self.workspace.existence.known, recent=self.snapshot.recent)
+                found = self._nodes.setdefault(name, Nodes(type_, stored, numbering, self.workspace.saved, known))
         return found
-
-    def _known(self, nodes: Nodes) -> Callable[[str], bool] | None:
-        return self.workspace.existence.known(nodes, self.snapshot.recent)
 
     def edges(self, name: str) -> Edges:
         """The edges of a type."""

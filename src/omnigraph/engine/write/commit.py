@@ -9,7 +9,7 @@ So two writers can never break a constraint together that neither breaks alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 
@@ -25,6 +25,7 @@ from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.commits.since import Since
 from omnigraph.storage.commits.waiting import Revalidate
 from omnigraph.storage.graph_store import Snapshot
 from omnigraph.storage.tables.changes import Append, ArrowIds, Change, Delete, Overwrite, Upsert
@@ -81,11 +82,16 @@ def planned(
     if not intent.checked:
         refuse(violations(changes, view))
     each = tuple(PlannedChange(d.key, change_of(d, view), named(d)) for d in changes if not d.is_empty)
-    plan = PublishPlan(
+    return plan_of(view, each, intent), Again(workspace, view, branch, changes, set_rules)
+
+
+def plan_of(view: View, changes: tuple[PlannedChange, ...], intent: Intent) -> PublishPlan:
+    """A commit to be, prepared next to a view."""
+    return PublishPlan(
         OpClass.LOGICAL,
         intent.operation,
         view.snapshot.layout,
-        each,
+        changes,
         read_set=intent.strict,
         read_rows=intent.read_rows,
         read_ends=intent.read_ends,
@@ -98,7 +104,6 @@ def planned(
         looked_since=intent.looked_since,
         asked=intent.asked,
     )
-    return plan, _Again(workspace, view, branch, changes, set_rules)
 
 
 @contextmanager
@@ -140,20 +145,21 @@ def change_of(delta: Delta, view: View) -> Change:
     return Upsert(written, ArrowIds(delta.rows.num_rows + len(delta.removed), lambda: delta.touched), delta.marks)
 
 
-class _Again:
+class Again:
     """Asks the set rules again when the branch has moved in a way that matters."""
 
     def __init__(self, workspace: Workspace, view: View, branch: str, changes: ChangeSet, set_rules: SetRules) -> None:
         self._workspace, self._view, self._branch, self._changes = workspace, view, branch, changes
         self._set_rules = set_rules
-        self._relied_on = relied_on(changes, view)
 
-    def __call__(self, state: ManifestState, between: Sequence[Commit]) -> None:
-        moved = {c.table for commit_ in between if not commit_.is_maintenance for c in commit_.changes}
+    def __call__(self, state: ManifestState, between: Since) -> None:
         if state.head.schema != self._view.snapshot.schema:
             raise ReadSetChanged("the schema changed while the write was prepared", hint="Read the schema again and retry.")
-        if not moved & self._relied_on or cannot_collide(self._changes, self._view.catalog, between):
+        if not between.changed(relied_on(self._changes, self._view)):
             return
+        if cannot_collide(self._changes, self._view.catalog, between):
+            return
+        moved = {delta.key for delta in self._changes if between.of(delta.key).changes}
         head = state.head.commit
         snapshot = Snapshot(self._branch, head, state.head.schema, state.tables, head, state.recent)
         view = View(self._workspace, snapshot, self._view.catalog)

@@ -12,7 +12,7 @@ against what came in between, and go through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +74,16 @@ def stage(query: lg.MutationQuery, run: Run, ids: IdSource, external: External |
     read = mutation.relied_on
     rows, ends = ({key: frozenset(some) for key, some in part.items()} for part in (read.rows, read.ends))
     return Outcome(mutation.staging.changes(), mutation.nodes, mutation.edges, frozenset(read.types), rows, ends)
+
+
+def insert_each(query: lg.MutationQuery, runs: Sequence[Run], ids: IdSource) -> ChangeSet:
+    """What several runs of one insert, which have the same view, come to as one change."""
+    mutation = _Mutation(runs[0], ids, {})
+    (statement,) = query.statements
+    for run in runs:
+        mutation.run = run
+        mutation.run_statement(statement)
+    return mutation.staging.changes()
 
 
 class _Mutation:

@@ -11,7 +11,7 @@ the other. Where one is, or where a commit noted nothing down, the rules are ask
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from omnigraph.catalog.catalog import Catalog
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.engine.write.changeset import ChangeSet, Delta
 from omnigraph.engine.write.rules import unique
-from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.commits.since import Since
 from omnigraph.storage.tables.changes import Named
 
 NAMED: Final = 64
@@ -36,6 +36,21 @@ def named(delta: Delta) -> Named | None:
     if not delta.noted:
         delta.noted.append(_named(delta))
     return delta.noted[0]
+
+
+def named_each(delta: Delta) -> list[Named] | None:
+    """What each row of a change notes down, if they are as many changes; None: one of them notes nothing down."""
+    came = delta.ids.to_pylist()
+    ends = [delta.column(name).to_pylist() for name in ("src", "dst")] if delta.type.is_edge else []
+    values = [
+        [None if value is None else _digest(group, value) for value in _said(delta.column(group[0]))]
+        for group in unique.groups_of(delta)
+    ]
+    if any(len(id_) > _LONGEST for column in (came, *ends) for id_ in column):
+        return None
+    each_ends = [tuple(dict.fromkeys(pair)) for pair in zip(*ends, strict=True)] if ends else [()] * len(came)
+    each_values = [tuple(v for v in row if v is not None) for row in zip(*values, strict=True)] if values else [()] * len(came)
+    return [Named((id_,), (), *rest) for id_, *rest in zip(came, each_ends, each_values, strict=True)]
 
 
 def _named(delta: Delta) -> Named | None:
@@ -60,44 +75,39 @@ def _ends(delta: Delta) -> tuple[str, ...]:
 def _values(delta: Delta) -> Iterator[str]:
     """Digests of values that must be unique; of a group, its first."""
     for group in unique.groups_of(delta):
-        column = delta.column(group[0])
-        for value in column.to_pylist():
+        for value in _said(delta.column(group[0])):
             if value is not None:
-                said = value + 0.0 if pa.types.is_floating(column.type) else value
-                yield xxh3_64(f"{group} {said!r}".encode()).hexdigest()
+                yield _digest(group, value)
 
 
-def cannot_collide(changes: ChangeSet, catalog: Catalog, between: Sequence[Commit]) -> bool:
+def _said(column: pa.Array) -> list[object]:
+    """Values, equal where they count as one: both zeros do."""
+    values: list[object] = column.to_pylist()
+    return [None if v is None else v + 0.0 for v in values] if pa.types.is_floating(column.type) else values  # type: ignore[operator]
+
+
+def _digest(group: tuple[str, ...], value: object) -> str:
+    return xxh3_64(f"{group} {value!r}".encode()).hexdigest()
+
+
+def cannot_collide(changes: ChangeSet, catalog: Catalog, between: Since) -> bool:
     """Whether what commits have noted down has nothing to do with a change."""
-    theirs: dict[str, list[Named]] = {}
-    for commit in between:
-        for change in commit.changes if not commit.is_maintenance else ():
-            if change.named is None:
-                return False
-            theirs.setdefault(change.table, []).append(change.named)
-    return not any(_may_collide(delta, catalog, theirs) for delta in changes)
+    return between.is_named and not any(_may_collide(delta, catalog, between) for delta in changes)
 
 
-def _may_collide(delta: Delta, catalog: Catalog, theirs: dict[str, list[Named]]) -> bool:
-    ours = named(delta)
+def _may_collide(delta: Delta, catalog: Catalog, theirs: Since) -> bool:
+    ours, same = named(delta), theirs.of(delta.key)
     if ours is None:
         return True
-    same = theirs.get(delta.key, [])
-    ids = frozenset((*ours.came, *ours.went))
-    if any(their.touches(ids) for their in same) or _share(ours.values, (their.values for their in same)):
+    if not (same.ids.isdisjoint(ours.came) and same.ids.isdisjoint(ours.went) and same.values.isdisjoint(ours.values)):
         return True
     if delta.type.is_node:
-        edges = (their for edge in catalog.incident_edges(delta.type.name) for their in theirs.get(table_key(edge), ()))
-        return bool(ours.went) and _share(ours.went, (their.ends for their in edges))
-    if (delta.type.minimum or delta.type.maximum is not None) and same:
-        if delta.type.minimum and any(their.went for their in same):
+        edges = catalog.incident_edges(delta.type.name) if ours.went else ()
+        return not all(theirs.of(table_key(edge)).ends.isdisjoint(ours.went) for edge in edges)
+    if (delta.type.minimum or delta.type.maximum is not None) and same.changes:
+        if delta.type.minimum and same.went:
             return True
-        if ours.went or _share(ours.ends, (their.ends for their in same)):
+        if ours.went or not same.ends.isdisjoint(ours.ends):
             return True
     nodes = {table_key(catalog.nodes[name]) for name in (delta.type.source, delta.type.target)}
-    return _share(ours.ends, (their.went for key in nodes for their in theirs.get(key, ())))
-
-
-def _share(ours: Sequence[str], theirs: Iterable[Sequence[str]]) -> bool:
-    wanted = frozenset(ours)
-    return any(not wanted.isdisjoint(those) for those in theirs)
+    return not all(theirs.of(key).went.isdisjoint(ours.ends) for key in nodes)

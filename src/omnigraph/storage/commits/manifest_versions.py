@@ -44,6 +44,7 @@ from omnigraph.storage.files.records import damaged
 from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import version_file
 from omnigraph.storage.lance_format.filters import Filter
+from omnigraph.storage.lance_format.fragments import names_of
 from omnigraph.storage.lance_format.made_versions import Unfamiliar, Version
 
 ANCHOR: Final = (1 << 32) - 2
@@ -96,7 +97,7 @@ class Opened:
         """Rows of some fragments."""
         dataset = self.dataset
         chosen = [f for f in dataset.get_fragments() if f.fragment_id in fragments]
-        self._versions.require_sound(file.path for fragment in chosen for file in fragment.metadata.files)
+        self._versions.require_sound(name for fragment in chosen for name in names_of(fragment.metadata.files))
         return dataset.scanner(filter=None if where is None else where.sql, fragments=chosen).to_table()
 
 

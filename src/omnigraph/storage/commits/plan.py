@@ -22,6 +22,7 @@ from typing import Protocol
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit, OpClass
 from omnigraph.storage.commits.manifest import SchemaDocument
+from omnigraph.storage.commits.since import Since
 from omnigraph.storage.tables.changes import Applied, Change, Delete, Named, TableState, Upsert
 
 
@@ -98,6 +99,15 @@ class PublishPlan:
     def relies_on_anything(self) -> bool:
         """Whether what others do meanwhile may make it void."""
         return bool(self.read_set or self.read_rows or self.read_ends)
+
+    def may_be_concerned(self, since: Since) -> bool:
+        """Whether what happened since may be about a table, or rows, that it relied on; commit by commit is then to be asked."""
+        if since.changed(self.read_set):
+            return True
+        if any(since.of(table).touches(ids) for table, ids in self.read_rows.items()):
+            return True
+        ends = ((since.of(table), nodes) for table, nodes in self.read_ends.items())
+        return any(not touched.is_named or not touched.ends.isdisjoint(nodes) for touched, nodes in ends)
 
     def is_about(self, change: Touching) -> bool:
         """Whether a change is about a table, or rows, that it relied on."""

@@ -62,6 +62,7 @@ from omnigraph.storage.commits.manifest import TAIL_COMMITS, Head, Manifest, Man
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.commits.reclaim_fence import newest, require_kept
 from omnigraph.storage.commits.reservations import Reservations
+from omnigraph.storage.commits.since import Since
 from omnigraph.storage.commits.turns import Turns
 from omnigraph.storage.commits.waiting import (
     Prepare,
@@ -158,14 +159,13 @@ class Publisher:
     def _published(self, waiting: Waiting) -> Commit | None:
         self.reservations.wait_for_threads()
         begun = time.monotonic()
-        waiting.outcome.add_done_callback(lambda _: waiting.called.set())
         try:
             self._await_outcome(waiting)
         except BaseException:  # nobody will lead, or be published, in the name of a thread that has gone
             self._give_up(waiting)
             raise
         try:
-            commit = waiting.outcome.result()
+            commit = waiting.outcome()
         except ReadSetChanged:  # whoever wrote on a condition decides anew, and need not come back
             self.reservations.lost(begun)
             raise
@@ -180,8 +180,8 @@ class Publisher:
             if self._leader is None:
                 self._leader = waiting
         if self._leader is not waiting:
-            waiting.called.wait()
-        if not waiting.outcome.done():
+            waiting.wait()
+        if not waiting.is_done:
             self._lead(waiting)
 
     def _give_up(self, waiting: Waiting) -> None:
@@ -198,11 +198,11 @@ class Publisher:
             self._awaited = 0
             self._leader = self._queue[0] if self._queue else None
             if self._leader is not None:
-                self._leader.called.set()
+                self._leader.call()
 
     def _lead(self, own: Waiting) -> None:
         """Publish what is waiting, until one's own plan is done."""
-        while not own.outcome.done():
+        while not own.is_done:
             taken = batch = list[Waiting]()
             try:
                 with self._lock:
@@ -272,7 +272,7 @@ class Publisher:
                 continue
             self._last_writers = len(batch) + len(self._queue)  # before any of them can come back
             for waiting, commit in zip(batch, commits, strict=True):
-                waiting.outcome.set_result(commit)
+                waiting.succeeded(commit)
             return
         raise ConflictError(
             f"branch `{self.branch}` is too busy: {ATTEMPTS} attempts lost the race", hint="Retry, or write in larger commits."
@@ -299,21 +299,24 @@ class Publisher:
                 rest.append(waiting)
             else:
                 self.manifest.make_durable()
-                waiting.outcome.set_result(found)
+                waiting.succeeded(found)
         return rest
 
     def _apply_batch(self, batch: Sequence[Waiting], head: ManifestState) -> tuple[ManifestState, list[Commit], list[Waiting]]:
         """Apply plans one on top of the other. Plans that may not be published fail here, alone."""
         self._foresee(batch, head)
         state, commits, accepted = head, list[Commit](), list[Waiting]()
+        histories = dict[str, Since]()
         for waiting in batch:
             try:
-                commit = self._commit(waiting, state)
+                commit = self._commit(waiting, state, histories)
                 self._require_kept(waiting, commit, head)
             except Exception as error:
-                waiting.outcome.set_exception(error)
+                waiting.failed(error)
                 continue
             state = state.after(commit, sealed=waiting.plan.seals)
+            for history in histories.values():
+                history.append(commit)
             commits.append(commit)
             accepted.append(waiting)
         return state, commits, accepted
@@ -370,7 +373,7 @@ class Publisher:
             self._together[key] = write_together(self._tables, table, writes)
         return self._together[key]
 
-    def _commit(self, waiting: Waiting, state: ManifestState) -> Commit:
+    def _commit(self, waiting: Waiting, state: ManifestState, histories: dict[str, Since]) -> Commit:
         plan = waiting.plan
         if state.head.sealed:
             hint = "Create it again, or write to another branch."
@@ -383,8 +386,9 @@ class Publisher:
                 expected=plan.expected_head,
                 actual=below.id,
             )
-        between = self._between(plan.base, state)
-        self._check_still_valid(waiting, state, between)
+        between = self._between(plan.base, state, histories)
+        earlier = between if plan.looked_since is None else self._between(plan.looked_since, state, histories)
+        self._check_still_valid(waiting, state, between, earlier)
         try:
             applied = [self._apply(waiting, planned, state, between) for planned in plan.changes]
         except (NotFound, HistoryReclaimed) as gone:
@@ -419,16 +423,16 @@ class Publisher:
         self.manifest.encode(commit)  # here, where it fails alone
         return commit
 
-    def _check_still_valid(self, waiting: Waiting, state: ManifestState, between: Sequence[Commit]) -> None:
+    def _check_still_valid(self, waiting: Waiting, state: ManifestState, between: Since, earlier: Since) -> None:
         plan = waiting.plan
-        for commit in between if plan.looked_since is None else self._between(plan.looked_since, state):
-            if plan.idempotency_key is not None and commit.idempotency_key == plan.idempotency_key:
+        for commit in earlier if plan.idempotency_key is not None else ():
+            if commit.idempotency_key == plan.idempotency_key:
                 raise AlreadyExists(
                     f"commit {commit.id} has the idempotency key `{plan.idempotency_key}` already",
                     hint="Nothing was written: this write happened before.",
                 )
-        for commit in between:
-            for change in commit.changes if plan.relies_on_anything else ():
+        for commit in between if plan.may_be_concerned(between) else ():
+            for change in commit.changes:
                 if commit.op_class is OpClass.LOGICAL and change.table in plan.read_set:
                     expected = None if change.before is None else change.before.pin
                     actual = None if change.after is None else change.after.pin
@@ -452,12 +456,16 @@ class Publisher:
             raise ReadSetChanged(f"table {name} was created on branch `{self.branch}` by somebody else in between")
         for name in (name for name in plan.drops if name not in state.tables):
             raise ReadSetChanged(f"table {name} no longer exists on branch `{self.branch}`")
-        if waiting.revalidate is not None and any(c.op_class is OpClass.LOGICAL for c in between):
+        if waiting.revalidate is not None and between.is_logical:
             waiting.revalidate(state, between)
 
-    def _between(self, base: str, state: ManifestState) -> list[Commit]:
-        """Commits on the branch after `base`, oldest first; mostly there are none."""
-        return [] if base in (state.head.commit, self._logical(state.head).id) else self._since(base, state)
+    def _between(self, base: str, state: ManifestState, known: dict[str, Since]) -> Since:
+        """Commits on the branch after `base`: mostly none but those of the group."""
+        found = known.get(base)
+        if found is None:
+            is_head = base in (state.head.commit, self._logical(state.head).id)
+            found = known[base] = Since(() if is_head else self._since(base, state))
+        return found
 
     def _since(self, base: str, state: ManifestState) -> list[Commit]:
         recent = list(state.recent)
@@ -475,7 +483,7 @@ class Publisher:
                     return chain[at:]
         raise ReadSetChanged(f"commit {base}, which the write was prepared against, is not on branch `{self.branch}`")
 
-    def _apply(self, waiting: Waiting, planned: PlannedChange, state: ManifestState, between: Sequence[Commit]) -> TableChange:
+    def _apply(self, waiting: Waiting, planned: PlannedChange, state: ManifestState, between: Since) -> TableChange:
         before = state.tables.get(planned.table)
         if before is None:
             raise ReadSetChanged(f"table {planned.table} no longer exists on branch `{self.branch}`")
@@ -514,19 +522,14 @@ class Publisher:
             return unchanged(table)
         return fold_small_fragments(self._tables, table)
 
-    def _present(self, name: str, ids: Sequence[str], table: TableState, between: Sequence[Commit]) -> list[str]:
+    def _present(self, name: str, ids: Sequence[str], table: TableState, between: Since) -> list[str]:
         """Which of some ids, new at the plan's base, are there now: looks where commits in between have put rows, only there."""
-        touching = [(c, change) for c in between for change in c.changes if change.table == name]
-        logical = [change for c, change in touching if c.op_class is OpClass.LOGICAL]
-        few = frozenset(ids) if len(ids) <= FEW else None
-        if not logical:
-            return []
-        if few is not None and all(change.named is not None and not change.named.touches(few) for change in logical):
+        touched = between.of(name)
+        if not touched.changes or (len(ids) <= FEW and not touched.touches(ids)):
             return []
         handle = self._tables.open(table)
-        rewritten = len(logical) < len(touching)
-        fragments = handle.fragment_ids() if rewritten else [n for _, change in touching for n in change.fragments_added]
-        return handle.ids_among(ids, fragments)
+        added = [number for change in touched.changes for number in change.fragments_added]
+        return handle.ids_among(ids, handle.fragment_ids() if touched.maintained else added)
 
 
 def _on(below: Logical, waiting: Waiting) -> Logical:

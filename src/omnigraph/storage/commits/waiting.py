@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+import logging
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Event
+from queue import SimpleQueue
+from typing import Protocol, Self
 
 from omnigraph.errors import GraphError
 from omnigraph.storage.commits.lineage import Commit
 from omnigraph.storage.commits.manifest import Manifest, ManifestState
 from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
+from omnigraph.storage.commits.since import Since
 from omnigraph.storage.tables.changes import Applied, Change, Delete, Overwrite, WrittenRows
 from omnigraph.storage.tables.small_changes import is_small
 from omnigraph.storage.tables.table import Tables
 
-Revalidate = Callable[[ManifestState, Sequence[Commit]], None]
+_log = logging.getLogger(__name__)
+
+Revalidate = Callable[[ManifestState, Since], None]
 """Asked before a plan is applied on top of commits it has not seen; raises if it may not be."""
 
-Prepare = Callable[[ManifestState], tuple[PublishPlan, Revalidate] | None]
-"""Makes a plan on top of a state, quickly, in whatever thread; None: there is nothing to publish. What it raises is told to who
-waits for it."""
+Ready = tuple[PublishPlan, Revalidate]
+"""A plan, and what is asked before it is applied on top of what it has not seen."""
+
+
+class Prepare(Protocol):
+    """Makes a plan on top of a state, quickly, in whatever thread. What it raises is told to who waits for it."""
+
+    @property
+    def kind(self) -> Hashable:
+        """Those of one kind can be made in one go; None: each by itself."""
+        ...
+
+    def alone(self, state: ManifestState) -> Ready | None:
+        """The plan; None: there is nothing to publish."""
+        ...
+
+    def together(self, state: ManifestState, alike: Sequence[Self]) -> Sequence[Ready | None]:
+        """The plans of several of one kind, which have nothing to do with one another; None of those to be made alone."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
 class Waiting:
+    """A plan that waits, or what will make one. Nothing that it holds refers to it: it goes with the thread that waited."""
+
     commit_id: str
     made: PublishPlan | None = None
     """None: it is made by who leads (`prepare`)."""
@@ -35,9 +57,12 @@ class Waiting:
     """The newest fence that was known before the first of its files was begun."""
     is_gone: bool = False
     """The thread that waited for it was interrupted."""
-    called: Event = field(default_factory=Event)
-    """There is an outcome, or it is this one's turn to lead."""
-    outcome: Future[Commit | None] = field(default_factory=Future)
+    is_done: bool = False
+    commit: Commit | None = None
+    """What it came to, if it was published."""
+    error: BaseException | None = None
+    """Why it was not."""
+    _calls: SimpleQueue[None] = field(default_factory=SimpleQueue)
     applied: dict[tuple[str, int], Applied] = field(default_factory=dict)
     """What applying a change to a pin gave: an attempt that finds the same pin again reuses it."""
     stored: dict[str, WrittenRows] = field(default_factory=dict)
@@ -49,6 +74,31 @@ class Waiting:
     def plan(self) -> PublishPlan:
         assert self.made is not None
         return self.made
+
+    def call(self) -> None:
+        """Wake who waits: there is an outcome, or it is this one's turn to lead."""
+        self._calls.put(None)
+
+    def wait(self) -> None:
+        """Until it is called."""
+        self._calls.get()
+
+    def succeeded(self, commit: Commit | None) -> None:
+        """It was published, or there was nothing to publish."""
+        self.commit, self.is_done = commit, True
+        self.call()
+
+    def failed(self, error: BaseException) -> None:
+        """It was not."""
+        self.error, self.is_done = error, True
+        self.call()
+
+    def outcome(self) -> Commit | None:
+        """What it came to; raises why it was not published. Asked once."""
+        error, self.error = self.error, None  # whose traceback refers to who asks
+        if error is not None:
+            raise error
+        return self.commit
 
     @property
     def is_first(self) -> bool:
@@ -95,21 +145,24 @@ def prepared(batch: Sequence[Waiting], manifest: Manifest) -> tuple[list[Waiting
     ready, later = list[Waiting](), list[Waiting]()
     changes, keys = list[PlannedChange](), set[str]()
     state: ManifestState | None = None
+    made: dict[int, Ready] = {}
     for waiting in batch:
         plan, revalidate, known = waiting.made, waiting.revalidate, waiting.fence
         if waiting.prepare is not None:
             try:
-                state = state or manifest.load()
+                if state is None:
+                    state = manifest.load()
+                    made = _made_together(batch, state)
                 known = manifest.place.fence
-                found = waiting.prepare(state)
+                found = made.pop(id(waiting), None) or waiting.prepare.alone(state)
             except (RecursionError, MemoryError):
-                waiting.outcome.set_exception(Unprepared())
+                waiting.failed(Unprepared())
                 continue
             except Exception as error:
-                waiting.outcome.set_exception(error)
+                waiting.failed(error)
                 continue
             if found is None:
-                waiting.outcome.set_result(None)
+                waiting.succeeded(None)
                 continue
             plan, revalidate = found
             known = plan.fence(known)
@@ -125,11 +178,29 @@ def prepared(batch: Sequence[Waiting], manifest: Manifest) -> tuple[list[Waiting
     return ready, later
 
 
+def _made_together(batch: Sequence[Waiting], state: ManifestState) -> dict[int, Ready]:
+    """Plans of those that are alike, as far as they can be made in one go, by who waits for them."""
+    kinds: dict[Hashable, list[tuple[Waiting, Prepare]]] = {}
+    for waiting in batch:
+        if waiting.prepare is not None and waiting.prepare.kind is not None:
+            kinds.setdefault(waiting.prepare.kind, []).append((waiting, waiting.prepare))
+    made: dict[int, Ready] = {}
+    for alike in kinds.values():
+        if len(alike) > 1:
+            try:
+                plans = alike[0][1].together(state, [prepare for _, prepare in alike])
+            except Exception as error:  # each is then made alone, and whoever is to blame is told
+                _log.debug("plans of a group are made one by one: %s", error)
+                continue
+            made.update((id(waiting), plan) for (waiting, _), plan in zip(alike, plans, strict=True) if plan is not None)
+    return made
+
+
 def fail(batch: Sequence[Waiting], error: Exception) -> None:
     """Tell those that have no outcome yet why there is none."""
     for waiting in batch:
-        if not waiting.outcome.done():
-            waiting.outcome.set_exception(error)
+        if not waiting.is_done:
+            waiting.failed(error)
 
 
 def write_meanwhile(batch: Sequence[Waiting], tables: Tables, manifest: Manifest) -> None:

@@ -1,13 +1,13 @@
 """Descriptions of fragments: Lance's own, with one expensive property replaced.
 
 Reading the `path` of Lance's `DataFile` defines a new class each time it is asked, and a commit asks for every file it adds.
-Files described here have a plain `path`.
+Files described here have a plain `path`; of others `names_of` gives it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 
@@ -18,6 +18,11 @@ class PlainDataFile(DataFile):
     """A data file with a plain path."""
 
     path = property(attrgetter("_path"))
+
+
+def names_of(files: Iterable[DataFile]) -> Iterator[str]:
+    """Names of data files, whoever described them."""
+    return (file._path for file in files)
 
 
 def plain(fragments: Iterable[FragmentMetadata]) -> tuple[FragmentMetadata, ...]:

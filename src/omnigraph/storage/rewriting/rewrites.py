@@ -46,7 +46,7 @@ from omnigraph.storage.files.checksums import StoredFile
 from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import translated
-from omnigraph.storage.lance_format.fragments import from_texts, to_texts
+from omnigraph.storage.lance_format.fragments import from_texts, names_of, to_texts
 from omnigraph.storage.rewriting.derived import outcome, own
 from omnigraph.storage.rewriting.indexes import ABSORB_ROWS, IndexSpec, cover, key_indexes, scalar_indexes
 from omnigraph.storage.tables.changes import Applied, TableState, unchanged
@@ -152,7 +152,7 @@ def _fold(table: Table, chosen: Sequence[int]) -> tuple[Table, tuple[str, ...], 
     for fragment in (_fragment(table, number) for number in chosen):
         rows = None
         if fragment.metadata.deletion_file is None:
-            files = [f"{table.location}/{DATA}/{file.path}" for file in fragment.metadata.files]
+            files = [f"{table.location}/{DATA}/{name}" for name in names_of(fragment.metadata.files)]
             rows = table.recent.of(files[0], table.columns, table.schema) if len(files) == 1 else None
         if rows is None:
             unknown.append(fragment)

@@ -26,6 +26,7 @@ from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.lance_format.deletions import Positions, read_deletions
 from omnigraph.storage.lance_format.file_names import deletion_file
 from omnigraph.storage.lance_format.filters import Filter, is_null, one_of
+from omnigraph.storage.lance_format.fragments import names_of
 from omnigraph.storage.tables.cell_bytes import cell_bytes, is_fixed
 from omnigraph.storage.tables.changes import Overwrite, TableState, WrittenRows
 from omnigraph.storage.tables.table import LOOKUP_BATCH, Table
@@ -70,7 +71,7 @@ def fragments(table: Table) -> tuple[Fragment, ...]:
         for fragment in table.dataset.get_fragments():
             about = fragment.metadata
             name = None if about.deletion_file is None else deletion_file(about)
-            files = tuple(str(file.path) for file in about.files)
+            files = tuple(names_of(about.files))
             found.append(Fragment(fragment.fragment_id, files, name, about.physical_rows, about.num_rows))
     table.about["fragments"] = tuple(found)
     return tuple(found)
@@ -167,7 +168,7 @@ def take_from(table: Table, number: int, rows: Sequence[int]) -> pa.Table:
     with table.reading(f"read {table.location}"):
         fragment = table.dataset.get_fragment(number)
         assert fragment is not None
-        table.sound.require(f"{table.location}/{DATA}/{file.path}" for file in fragment.metadata.files)
+        table.sound.require(f"{table.location}/{DATA}/{name}" for name in names_of(fragment.metadata.files))
         return fragment.take(list(rows))
 
 

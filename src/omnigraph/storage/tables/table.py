@@ -42,7 +42,7 @@ from omnigraph.storage.files.place import Place
 from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.file_names import deletion_file, version_file
 from omnigraph.storage.lance_format.filters import Filter, one_of, text_of
-from omnigraph.storage.lance_format.fragments import plain
+from omnigraph.storage.lance_format.fragments import names_of, plain
 from omnigraph.storage.lance_format.made_versions import Unfamiliar
 from omnigraph.storage.lance_format.packing import packed
 from omnigraph.storage.lance_format.small_files import FILE_WRITER
@@ -306,7 +306,7 @@ class Table:
             if known is None:
                 about = fragment.metadata
                 files = (*about.files, *(overlay.data_file for overlay in about.overlays))
-                known = self._paths[fragment.fragment_id] = tuple(f"{self.location}/{DATA}/{file.path}" for file in files)
+                known = self._paths[fragment.fragment_id] = tuple(f"{self.location}/{DATA}/{name}" for name in names_of(files))
             yield from known
 
     def _index_files(self) -> Iterator[str]:
