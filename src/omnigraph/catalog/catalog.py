@@ -131,7 +131,12 @@ class Catalog:
 
     def incident_edges(self, node: str) -> tuple[EntityType, ...]:
         """Edge types that touch a node type at either end, by name."""
-        return tuple(edge for _, edge in sorted(self.edges.items()) if node in (edge.source, edge.target))
+        return self._incident.get(node, ())
+
+    @cached_property
+    def _incident(self) -> dict[str, tuple[EntityType, ...]]:
+        edges = [edge for _, edge in sorted(self.edges.items())]
+        return {node: tuple(edge for edge in edges if node in (edge.source, edge.target)) for node in self.nodes}
 
 
 def _properties(properties: tuple[PropertyIR, ...]) -> dict[str, Property]:

@@ -29,7 +29,7 @@ from omnigraph.engine.history.repeats import Keyed
 from omnigraph.engine.planning.parameters import Value, convert
 from omnigraph.engine.planning.prepared import Prepared, QueryText
 from omnigraph.engine.snapshot.view import View, Workspace
-from omnigraph.engine.write.alike import MOST, is_one_insert, planned_together
+from omnigraph.engine.write.alike import MOST, are_alike, is_one_insert, look_up_together, planned_together
 from omnigraph.engine.write.changeset import ChangeSet
 from omnigraph.engine.write.commit import Intent, commit, in_words_of, planned
 from omnigraph.engine.write.mutate import Outcome, stage
@@ -290,11 +290,11 @@ class _Led:
 
     @property
     def kind(self) -> Prepared | None:
-        """Inserts of one text are prepared together."""
+        """Mutations of one text are prepared together, or what they are about is looked up at once."""
         query, onto = self._prepared.query, self._onto
         assert isinstance(query, lg.MutationQuery)
         special = onto.if_commit is not None or onto.idempotency_key is not None
-        return None if special or not is_one_insert(query, self._prepared.catalog) else self._prepared
+        return None if special or not are_alike(query, self._prepared.catalog) else self._prepared
 
     def alone(self, state: ManifestState) -> Ready | None:
         """The mutation next to a state."""
@@ -308,19 +308,22 @@ class _Led:
         return planned(now.workspace, now, self._onto.branch, outcome.changes, self._intent(now, outcome))
 
     def together(self, state: ManifestState, alike: Sequence[_Led]) -> list[Ready | None]:
-        """The same of several inserts; None of those that are to be prepared by themselves."""
+        """The same of several; None of those that are to be prepared by themselves."""
         now = self._writing.at(state, self._onto)
         if now.snapshot.schema != self._run.view.snapshot.schema:
             return [None] * len(alike)
         query = self._prepared.query
         assert isinstance(query, lg.MutationQuery)
+        runs = [self._writing.given(now, led._run.parameters) for led in alike]
+        if not is_one_insert(query, self._prepared.catalog):
+            look_up_together(query, runs)
+            return [None] * len(alike)
+        intents = [led._intent(now, Outcome(ChangeSet(()))) for led in alike]
         plans = list[Ready | None]()
         for first in range(0, len(alike), MOST):
-            some = alike[first : first + MOST]
-            runs = [self._writing.given(now, led._run.parameters) for led in some]
-            intents = [led._intent(now, Outcome(ChangeSet(()))) for led in some]
-            made = planned_together(now, self._onto.branch, query, runs, intents, self._writing.ids)
-            for led, found in zip(some, made, strict=True):
+            some = slice(first, first + MOST)
+            made = planned_together(now, self._onto.branch, query, runs[some], intents[some], self._writing.ids)
+            for led, found in zip(alike[some], made, strict=True):
                 if found is not None:
                     _, led.outcome = found
                 plans.append(None if found is None else found[0])

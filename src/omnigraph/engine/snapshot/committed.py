@@ -17,6 +17,7 @@ from omnigraph.engine.arrays.chunked import whole
 from omnigraph.engine.arrays.column import Mask
 from omnigraph.engine.snapshot.edges import Ends
 from omnigraph.engine.snapshot.existence import LOADED_ROWS, ONE_BY_ONE, KnownIds
+from omnigraph.engine.snapshot.stored import Stored
 from omnigraph.engine.snapshot.view import View
 from omnigraph.errors import HistoryReclaimed, NotFound
 from omnigraph.storage.lance_format.filters import one_of
@@ -77,7 +78,10 @@ def touching(view: View, edge: EntityType, column: str, nodes: pa.Array, columns
     if len(nodes) <= ONE_BY_ONE and view.stored(edge).rows:
         known = view.workspace.existence.ends(view.edges(edge.name), view.snapshot.recent, len(nodes))
         if known is not None:
-            nodes = pa.array([id_ for id_ in nodes.to_pylist() if known.may_touch(column, id_)], pa.string())
+            near = [id_ for id_ in nodes.to_pylist() if known.may_touch(column, id_)]
+            if not near:
+                return _nothing(view.stored(edge), columns)
+            nodes = pa.array(near, pa.string())
         ends = view.edges(edge.name).known_ends() if len(nodes) and not view.stored(edge).alike.has_blobs else None
         if ends is not None:
             return _touching(view, edge, column, ends, nodes, columns)
@@ -122,7 +126,7 @@ def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, col
     wanted = pc.unique(values)
     wanted = wanted.filter(wanted.is_valid())
     if not stored.rows or not len(wanted):
-        return _no_rows(stored.alike, columns)
+        return _nothing(stored, columns)
     if len(wanted) > SCANNED_ABOVE:
         return _scanned(stored.table, column, wanted, columns)
     if len(wanted) > REMEMBERED_KEYS:
@@ -145,6 +149,15 @@ def rows_where(view: View, type_: EntityType, column: str, values: pa.Array, col
 def _looked_up(table: Table, column: str, wanted: pa.Array, columns: Sequence[str]) -> pa.Table:
     parts = [table.read(columns, one_of(column, wanted.slice(at, LOOKUP_KEYS))) for at in range(0, len(wanted), LOOKUP_KEYS)]
     return pa.concat_tables(parts) if parts else _no_rows(table, columns)
+
+
+def _nothing(stored: Stored, columns: Sequence[str]) -> pa.Table:
+    """The same of a pin, kept: a commit finds nothing several times."""
+    key = " ".join(("nothing", *columns))
+    found: pa.Table | None = stored.derived.get(key)
+    if found is None:
+        found = stored.derived[key] = _no_rows(stored.alike, columns)
+    return found
 
 
 def _no_rows(table: Table, columns: Sequence[str]) -> pa.Table:

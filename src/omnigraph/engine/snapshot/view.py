@@ -20,6 +20,7 @@ from omnigraph.engine.snapshot.nodes import Nodes
 from omnigraph.engine.snapshot.saved import Saved
 from omnigraph.engine.snapshot.stored import Ancestors, Stored
 from omnigraph.storage.graph_store import MAIN, GraphStore, Snapshot
+from omnigraph.storage.tables.changes import RowPlace
 
 if TYPE_CHECKING:
     from omnigraph.embedding.space import Space
@@ -34,6 +35,9 @@ def table_location(type_: EntityType) -> str:
     """Where the table of a type stands, below the graph."""
     return f"{'nodes' if type_.is_node else 'edges'}/{type_.type_id}-{type_.incarnation}"
 
+
+Image = tuple[dict[str, object] | None, RowPlace | None]
+"""An entity, if it exists, and where it stands, if that is known."""
 
 Reopened = Callable[[str, dict[str, str], str], "View"]
 
@@ -81,6 +85,8 @@ class View:
         self.workspace = workspace
         self.snapshot = snapshot
         self.catalog = catalog
+        self.images: dict[str, dict[str, Image]] = {}
+        """Entities that were looked up for several writers at once, by table and id; a view is looked at for a moment."""
         self._nodes: dict[str, Nodes] = {}
         self._edges: dict[str, Edges] = {}
         self._lock = Lock()

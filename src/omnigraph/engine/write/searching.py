@@ -146,6 +146,10 @@ class Searching:
         stored, tables = self._view.stored(type_), self._view.workspace.store.tables
         if not ids:
             return {}, ()
+        ready = self._view.images.get(table_key(type_), {})
+        if all(id_ in ready for id_ in ids):
+            rows = {id_: row for id_ in ids if (row := ready[id_][0]) is not None}
+            return rows, tuple(place for id_ in ids if (place := ready[id_][1]) is not None)
         seen = () if blobs else places(self._view, type_, ids)
         found: dict[str, Row] = {row["id"]: row for row in rows_at(tables, stored.state, seen)}
         rest = [id_ for id_ in ids if id_ not in found]
@@ -153,6 +157,16 @@ class Searching:
             return found | {row["id"]: row for row in images(stored.table, rest).to_pylist()}, ()
         more, stood = rows_where_seen(tables, stored.state, "id", rest) if rest else ([], ())
         return found | {row["id"]: row for row in more}, (*(place for place in seen if place.id in found), *stood)
+
+    def look_up(self, type_: EntityType, ids: Sequence[str]) -> None:
+        """Have the images of some entities ready, for several mutations next to this view that are about one each."""
+        rows, stood = self.images(type_, ids)
+        places = {place.id: place for place in stood}
+        self._view.images[table_key(type_)] = {id_: (rows.get(id_), places.get(id_)) for id_ in ids}
+
+    def named(self, type_: EntityType, where: lg.Condition) -> str | None:
+        """The id that a condition fixes, whether or not there is such an entity; None: it is about others, or about nothing."""
+        return None if self.holds_for_nothing(where) else self._named(type_, self._fixed(where))
 
     # ── what a condition fixes ───────────────────────────────────────────────────────────────────────────────────────────────
 

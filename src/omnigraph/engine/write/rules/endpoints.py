@@ -106,7 +106,9 @@ def check_left_behind(delta: Delta, changes: ChangeSet, view: View) -> Iterator[
             if node != delta.type.name:
                 continue
             left = touching(view, edge, column, gone, ["id", column])
-            if change is not None and left.num_rows:
+            if not left.num_rows:
+                continue
+            if change is not None:
                 left = left.filter(pa.array(~among(whole(left["id"]), change.touched)))
             for row in left.sort_by("id").to_pylist():
                 message = f"{edge.name} `{row['id']}`: its {end} `{row[column]}` is removed from {node}"
