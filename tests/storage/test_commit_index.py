@@ -94,7 +94,7 @@ def test_a_second_process_opens_what_changed_and_nothing_else(
     counted = Counted(monkeypatch)
     assert is_unknown(cold(folder), UNKNOWN)
     assert len(counted.opened) == 1, "the main branch, with which every graph is opened"
-    assert len(counted.read) <= 4, "the main branch, its newest version and the hint of that, and what is noted"
+    assert len(counted.read) <= 5, "the main branch, its newest version, the hint of that and its tail, and what is noted"
     writer = cold(folder)
     changed = {writer.ref(branch).incarnation for branch in ("agent/0", "agent/1")}
     for branch in ("agent/0", "agent/1"):

@@ -25,6 +25,7 @@ from omnigraph.storage.lance_format.column_descriptions import Sound
 from omnigraph.storage.lance_format.made_files import Template
 from omnigraph.storage.lance_format.packing import packed
 from omnigraph.storage.lance_format.pages import MOST_ROWS
+from omnigraph.storage.lance_format.read_files import columns_of
 from omnigraph.storage.lance_format.small_files import SmallFiles
 
 VERSION: Final = "2.2"
@@ -242,3 +243,56 @@ def test_a_vector_with_a_number_that_is_null_is_left_to_lance(tmp_path: Path) ->
 
 def test_known_types_are_those_of_properties() -> None:
     assert {*SCALARS} - {pa.string(), pa.large_binary()} == {*made_files._NUMBERS}
+
+
+# ── read again ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_READ: Final = (pa.string(), pa.large_binary(), pa.int64(), pa.int32(), pa.float64(), pa.timestamp("ms", tz="UTC"))
+
+
+def cells(rows: pa.Table) -> list[list[bytes]]:
+    """The bytes of each value, by column."""
+    found = []
+    for column in rows.combine_chunks().columns:
+        kind, array = made_files._kind(column.type), column.combine_chunks()
+        values, _ = made_files._column(kind, pa.chunked_array([array]))
+        found.append(
+            [values[at : at + kind.bytes] for at in range(0, len(values), kind.bytes)]
+            if isinstance(values, bytes)
+            else list(values)
+        )
+    return found
+
+
+def read_here(content: bytes, rows: pa.Table) -> list[list[bytes]] | None:
+    kinds = [made_files._kind(field.type) for field in rows.schema]
+    found = columns_of(content, rows.schema.names, kinds, rows.num_rows)
+    if found is None:
+        return None
+    return [
+        [values[at : at + kind.bytes] for at in range(0, len(values), kind.bytes)] if isinstance(values, bytes) else list(values)
+        for kind, values in zip(kinds, found, strict=True)
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=tables(_READ), at=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_files_are_read_without_lance_as_it_reads_them(
+    tmp_path_factory: pytest.TempPathFactory, rows: pa.Table, at: float, bit: int
+) -> None:
+    """Ours always, where nothing is null; Lance's own perhaps; and cut or damaged ones without an error of Python."""
+    folder = tmp_path_factory.mktemp("files")
+    its = by_lance(folder / "its.lance", rows)
+    template = Template.of(its, rows.schema)
+    assert template is not None
+    ours = template.file_of(rows)
+    for content in (its, ours):
+        found = None if content is None else read_here(content, rows)
+        assert found in (None, cells(rows))
+    if ours is not None and not any(column.null_count for column in rows.columns):
+        assert read_here(ours, rows) == cells(rows)
+        damaged = bytearray(ours)
+        damaged[int(at * len(damaged))] ^= 1 << bit
+        read_here(bytes(damaged), rows)
+        assert read_here(ours[: int(at * len(ours))], rows) in (None, cells(rows))
+    assert read_here(its, rows.rename_columns([f"other {n}" for n in rows.schema.names])) is None

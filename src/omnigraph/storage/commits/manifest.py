@@ -51,7 +51,6 @@ from omnigraph.storage.commits.manifest_rows import (
     Entry,
     StoredEntry,
     belongs_to,
-    entries_of,
     numbered,
     read_entries,
     read_rows,
@@ -257,7 +256,7 @@ class Manifest:
         tail = max(opened.fragments)
         with translated(f"read the manifest {self.location}"):
             said: dict[str, list[StoredEntry]] = {"head": [], "state": [], "commit": []}
-            for entry in entries_of(opened.rows(tail)):
+            for entry in opened.entries(tail):
                 said.setdefault(entry[0], []).append(entry)
         heads = [head for _, head in read_entries(said["head"], Head, self.location)]
         if len(heads) != 1:

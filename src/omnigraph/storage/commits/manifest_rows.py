@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 
@@ -16,6 +16,8 @@ from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.lineage import DamagedCommit
 from omnigraph.storage.files.records import decoded, encoded
 from omnigraph.storage.lance_format.filters import Comparison, Filter, compare, equal
+from omnigraph.storage.lance_format.pages import Kind
+from omnigraph.storage.lance_format.read_files import columns_of
 
 if TYPE_CHECKING:
     from omnigraph.storage.lance_format.made_files import FewRows
@@ -66,6 +68,24 @@ def belongs_to(kind: str, key: str, seq: int) -> str:
 
 StoredEntry = tuple[str, str, int, bytes]
 """Kind, key, number, and the bytes of the body."""
+
+
+_KINDS: Final = (Kind(32, is_text=True), Kind(32, is_text=True), Kind(64), Kind(64, is_text=True))
+"""How the columns of `SCHEMA` are stored."""
+
+
+def entries_in(content: bytes, rows: int) -> list[StoredEntry] | None:
+    """Rows of a file as they are stored; None: it is for Lance to read."""
+    columns = columns_of(content, SCHEMA.names, _KINDS, rows)
+    if columns is None:
+        return None
+    kinds, keys, numbers, bodies = columns
+    assert isinstance(numbers, bytes)
+    try:
+        texts = [[bytes(text).decode() for text in column] for column in (kinds, keys)]
+    except UnicodeDecodeError:
+        return None
+    return list(zip(*texts, struct.unpack(f"<{rows}q", numbers), bodies, strict=True))
 
 
 def entries_of(rows: pa.Table) -> list[StoredEntry]:

@@ -32,9 +32,10 @@ from lance.dataset import Session
 from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata
 
-from omnigraph.errors import NotFound, StorageError
+from omnigraph.errors import GraphError, NotFound, StorageError
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits import format as formats
+from omnigraph.storage.commits.manifest_rows import StoredEntry, entries_in, entries_of
 from omnigraph.storage.commits.version_hint import HINT, hinted_version, lost_version, other_version
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.files.effects import Call
@@ -92,6 +93,11 @@ class Opened:
         """All rows of a fragment."""
         found = None if self.said is None else self._versions.read_file(self.said, number)
         return self.scan([number]) if found is None else found
+
+    def entries(self, number: int) -> list[StoredEntry]:
+        """The same, as records and what is said beside them."""
+        found = None if self.said is None else self._versions.read_entries(self.said, number)
+        return entries_of(self.rows(number)) if found is None else found
 
     def scan(self, fragments: Sequence[int], where: Filter | None = None) -> pa.Table:
         """Rows of some fragments."""
@@ -237,6 +243,15 @@ class ManifestVersions:
         except (OSError, ValueError, RuntimeError, pa.ArrowException):  # Lance tells more of it when it is asked for a fragment
             return None
         return rows if rows.num_rows == entry.rows else None
+
+    def read_entries(self, said: Version, number: int) -> list[StoredEntry] | None:
+        """All rows of a fragment, if its file is as they are made here; anything that is wrong with it is for others to tell."""
+        entry = said.entries[number]
+        if len(entry.files) != 1:
+            return None
+        with suppress(GraphError):
+            return entries_in(self.place.get(f"{self.location}/{DATA}/{entry.files[0]}"), entry.rows)
+        return None
 
     def require_sound(self, files: Sequence[str] | Iterator[str]) -> None:
         """Refuse data files that Lance may not read."""

@@ -21,21 +21,23 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.model.frozen import frozen
+from omnigraph.storage.lance_format.file_layout import (
+    ENCODING,
+    FOOTER,
+    KNOWN,
+    LENGTH,
+    MAGIC,
+    PAGE,
+    PLACE,
+    PLAIN,
+    SCHEMA,
+    names_of_columns,
+    part,
+)
 from omnigraph.storage.lance_format.pages import FILL, Kind, Page, TooLarge, Values, page
 from omnigraph.storage.lance_format.protobuf import data, fields, number, varint
 
-_FOOTER: Final = struct.Struct("<QQQIIHH4s")
-_PLACE: Final = struct.Struct("<QQ")
-_MAGIC: Final = b"LANC"
-_KNOWN: Final = (2, 2)
 _ALIGNED: Final = 64
-
-_SCHEMA, _LENGTH = 1, 2
-_FIELD, _FIELD_NAME, _FIELD_PARENT = 1, 2, 4
-_TOP: Final = (1 << 64) - 1
-_ENCODING, _PAGE = 1, 2
-
-_COLUMN_ENCODING: Final = data(1, data(2, data(1, data(1, b"/lance.encodings.ColumnEncoding") + data(2, data(1, b"")))))
 
 _NUMBERS: Final[Mapping[pa.DataType, Kind]] = {
     pa.bool_(): Kind(1),
@@ -75,23 +77,18 @@ class Template:
     def of(cls, content: bytes, schema: pa.Schema) -> Template | None:
         """What a file of Lance has in common with others; None: it is none of those that are known here."""
         try:
-            begin, places, globals_, described, columns, major, minor, magic = _FOOTER.unpack(content[-_FOOTER.size :])
-            if magic != _MAGIC or (major, minor) != _KNOWN or described != 1 or columns != len(schema):
+            begin, places, globals_, described, columns, major, minor, magic = FOOTER.unpack(content[-FOOTER.size :])
+            if magic != MAGIC or (major, minor) != KNOWN or described != 1 or columns != len(schema):
                 return None
             kinds = tuple(_kind(field.type) for field in schema)
-            about = _part(content, globals_)
+            about = part(content, globals_)
             whole = {at: said for at, said, _ in fields(about)}
-            encodings = {_column_encoding(_part(content, places + at * _PLACE.size)) for at in range(columns)}
+            encodings = {_column_encoding(part(content, places + at * PLACE.size)) for at in range(columns)}
         except (struct.error, LookupError, ValueError):
             return None
-        if (
-            encodings != {_COLUMN_ENCODING}
-            or whole.keys() != {_SCHEMA, _LENGTH}
-            or _names(about) != schema.names
-            or begin > places
-        ):
+        if encodings != {PLAIN} or whole.keys() != {SCHEMA, LENGTH} or names_of_columns(about) != schema.names or begin > places:
             return None
-        return cls(whole[_SCHEMA], kinds)
+        return cls(whole[SCHEMA], kinds)
 
     def file_of(self, rows: pa.Table | FewRows) -> bytes | None:
         """The file with some rows; None: it is for Lance to write."""
@@ -116,45 +113,24 @@ class Template:
                 parts += (buffer, FILL * fill)
                 at += len(buffer) + fill
             places = data(1, begins) + data(2, sizes) if one.buffers else b""
-            described.append(_COLUMN_ENCODING + data(_PAGE, places + one.description))
-        whole = self.schema + number(_LENGTH, rows)
+            described.append(PLAIN + data(PAGE, places + one.description))
+        whole = self.schema + number(LENGTH, rows)
         first = at + len(whole)
         places_at, places = first, b""
         for column in described:
-            places += _PLACE.pack(places_at, len(column))
+            places += PLACE.pack(places_at, len(column))
             places_at += len(column)
         globals_at = places_at + len(places)
-        footer = _FOOTER.pack(first, places_at, globals_at, 1, len(pages), *_KNOWN, _MAGIC)
-        return b"".join((*parts, whole, *described, places, _PLACE.pack(at, len(whole)), footer))
+        footer = FOOTER.pack(first, places_at, globals_at, 1, len(pages), *KNOWN, MAGIC)
+        return b"".join((*parts, whole, *described, places, PLACE.pack(at, len(whole)), footer))
 
 
 class _Unusual(Exception):
     """Values that stand in Arrow as they seldom do."""
 
 
-def _part(content: bytes, at: int) -> bytes:
-    begin, size = _PLACE.unpack_from(content, at)
-    if begin + size > len(content):
-        raise ValueError("a part beyond the end")
-    return content[begin : begin + size]
-
-
 def _column_encoding(column: bytes) -> bytes:
-    return b"".join(said for at, said, _ in fields(column) if at == _ENCODING)
-
-
-def _names(about: bytes) -> list[str]:
-    """Names of the columns that a file has, as far as none has columns of its own."""
-    schema = next(value for at, _, value in fields(about) if at == _SCHEMA)
-    found = list[str]()
-    for at, _, field in fields(schema) if isinstance(schema, bytes) else ():
-        if at == _FIELD and isinstance(field, bytes):
-            said = {inner: value for inner, _, value in fields(field)}
-            name = said.get(_FIELD_NAME, b"")
-            if said.get(_FIELD_PARENT) != _TOP or not isinstance(name, bytes):
-                return []
-            found.append(name.decode())
-    return found
+    return b"".join(said for at, said, _ in fields(column) if at == ENCODING)
 
 
 def _kind(type_: pa.DataType) -> Kind:

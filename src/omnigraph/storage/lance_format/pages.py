@@ -16,9 +16,9 @@ Levels say which rows are null: one for each row, 1 for null. Where none is, the
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final
 
 from omnigraph.model.frozen import frozen
@@ -182,3 +182,60 @@ def _layout(way: int, kind: Kind, rows: int, layers: bytes, same: bytes | None) 
 
 def _flat(bits: int) -> bytes:
     return data(1, number(1, bits))
+
+
+# ── back again ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def values_of(kind: Kind, rows: int, buffers: Sequence[bytes], description: bytes) -> Values | None:
+    """The values of a page of texts, or of whole bytes, where none is null; None: it is no page that is made here."""
+    if kind.dimension or kind.bits == 1 or rows > MOST_ROWS:
+        return None
+    try:
+        found = _texts_of(kind, rows, buffers, description) if kind.is_text else _numbers_of(kind, rows, buffers, description)
+    except (struct.error, ValueError, IndexError):
+        return None
+    if found is None or len(found) != (rows if kind.is_text else rows * kind.bytes):
+        return None
+    return found
+
+
+def _numbers_of(kind: Kind, rows: int, buffers: Sequence[bytes], description: bytes) -> bytes | None:
+    if not buffers:
+        same = description[-kind.bytes :]
+        return same * rows if description == _described(_CONSTANT, kind, rows, False, same) else None
+    return _values_of_chunk(buffers) if description == _described(_CHUNKS, kind, rows, False) else None
+
+
+def _texts_of(kind: Kind, rows: int, buffers: Sequence[bytes], description: bytes) -> list[bytes] | None:
+    width, unsigned = kind.bytes, _UNSIGNED[kind.bytes]
+    if description == _described(_CHUNKS, kind, rows, False):
+        values = _values_of_chunk(buffers)
+        offsets = struct.unpack_from(f"<{rows + 1}{unsigned}", values)
+        return [values[begin:end] for begin, end in _stretches(offsets, (rows + 1) * width, len(values))]
+    if description == _described(_ONE_BY_ONE, kind, rows, False):
+        ones, index = buffers
+        begins = struct.unpack(f"<{rows + 1}{_narrowest(len(ones))}", index)
+        texts = [ones[begin + width : end] for begin, end in _stretches(begins, 0, len(ones))]
+        lengths = [struct.unpack_from(f"<{unsigned}", ones, begin)[0] for begin in begins[:-1]]
+        return texts if lengths == [len(text) for text in texts] else None
+    if description == _described(_CONSTANT, kind, rows, False):
+        (once,) = buffers
+        front = struct.Struct(f"<III{unsigned}{unsigned}")
+        text = once[front.size :]
+        return [text] * rows if once[: front.size] == front.pack(2, 2 * width, len(text), 0, len(text)) else None
+    return None
+
+
+def _values_of_chunk(buffers: Sequence[bytes]) -> bytes:
+    sizes, chunk = buffers
+    nothing, length = struct.unpack_from("<HI", chunk)
+    if sizes != struct.pack("<I", (len(chunk) // 8 - 1) << 4) or nothing or 8 + length > len(chunk):
+        raise ValueError("a chunk of another shape")
+    return chunk[8 : 8 + length]
+
+
+def _stretches(offsets: Sequence[int], first: int, most: int) -> Iterator[tuple[int, int]]:
+    if offsets[0] != first or offsets[-1] > most or any(begin > end for begin, end in pairwise(offsets)):
+        raise ValueError("offsets that go back")
+    return pairwise(offsets)
