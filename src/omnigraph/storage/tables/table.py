@@ -65,10 +65,8 @@ from omnigraph.storage.tables.versions import Versions, meant, reclaimed_version
 
 STORAGE_VERSION: Final = "2.2"
 """File format of new data files."""
-
 LOOKUP_BATCH = 8_192
 """Most ids in one lookup."""
-
 SCANNED_ABOVE: Final = 4 * LOOKUP_BATCH
 """To find more rows than that, all ids are read once."""
 
@@ -76,7 +74,6 @@ SMALL_FILES: Final = 1 << 20
 """Writes below this many bytes are synced by the publisher, together with everything else it has to sync."""
 
 _HANDLES = 256
-
 _SCANNED_ROWS = 1 << 20
 
 _DATA, _VALUES, _INDEXES = "data", "values", "indexes"
@@ -87,6 +84,9 @@ Rows: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
 IsNeeded: TypeAlias = Callable[[str, int], bool]
 """Whether a version that is not there should be, because no reclaim may have taken it: by location and pin."""
+
+CACHES: Final = {"index_cache_size_bytes": 1 << 30, "metadata_cache_size_bytes": 32 << 20}
+"""What Lance keeps of a graph. Left to itself it keeps a gigabyte of versions that nobody asks for again."""
 
 
 class _NoFieldChanged(TypedDict):
@@ -102,7 +102,7 @@ class Tables:
         use()
         self.place = place
         self._is_needed = is_needed or _may_be_reclaimed
-        self.session = Session()
+        self.session = Session(**CACHES)
         self._handles: dict[tuple[str, int], Table] = {}
         self._writers: dict[str, Table] = {}
         """The handle of each table that was opened last, to write with: at any pin with the columns that are wanted."""
