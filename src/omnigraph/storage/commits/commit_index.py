@@ -5,7 +5,8 @@
 
 It is derived: it may be deleted at any time, and nothing in it is believed that does not prove itself. The file is a record with
 a checksum (`records`) and names its graph. What it says of a manifest names the version it was read from and what the files of
-that version were like: on a disk their inode, size and times, on an object store what that calls the version. It counts only
+that version were like: on a disk its inode, size and times, and which version was the last that was ever noted down
+(`version_hint`); on an object store what that calls the version. It counts only
 while that version is the newest and its files are the same, which a look at their names tells. So a manifest that was published
 to since, that has lost a version, or that was restored from a copy is opened. The same holds for a ref, which on a disk counts
 only if it was long written when it was read: a name may be given again within one tick of the clock of a disk.
@@ -181,15 +182,24 @@ class CommitIndex:
 
     def _on_disk(self, incarnation: str, version: int) -> str | None:
         folder = self._place.child(f"__manifest/{incarnation}")
-        this_one, hint = (_file(f"{folder}/{name}") for name in (version_file(version), HINT))
+        this_one = _file(f"{folder}/{version_file(version)}")
         if this_one is None or os.path.lexists(f"{folder}/{version_file(version + 1)}"):
             return None
-        return f"{this_one} {hint}"
+        return f"{this_one} {_content(f'{folder}/{HINT}')}"
 
 
 def _file(path: str) -> str | None:
     try:
         return file_version(os.lstat(path))
+    except OSError:  # gone, or not to be looked at: then nothing is known of it
+        return None
+
+
+def _content(path: str) -> str | None:
+    """What a file of a few bytes holds: it may be written over within one tick of the clock of a disk."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(64).decode("latin-1")
     except OSError:  # gone, or not to be looked at: then nothing is known of it
         return None
 

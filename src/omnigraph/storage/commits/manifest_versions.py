@@ -36,7 +36,7 @@ from omnigraph.errors import GraphError, NotFound, StorageError
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.manifest_rows import StoredEntry, entries_in, entries_of
-from omnigraph.storage.commits.version_hint import HINT, hinted_version, lost_version, other_version
+from omnigraph.storage.commits.version_hint import hinted_version, lost_version, note_version, other_version
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import LostRace
@@ -146,8 +146,11 @@ class ManifestVersions:
         opened = self._opened(self._checked(dataset))
         if self.place.is_local and (opened.number < hinted or not self.is_latest(opened)):
             opened = self.newest(opened)
-        if opened.number < hinted:
-            raise lost_version(self.place, self.location, hinted, opened.number)
+        while opened.number < hinted:
+            again = hinted_version(self.place, self.location)
+            if again == hinted:
+                raise lost_version(self.place, self.location, hinted, opened.number)
+            hinted, opened = again, self.newest(opened)  # it was read while it was written
         return opened
 
     def newest(self, known: Opened) -> Opened:
@@ -321,16 +324,7 @@ class ManifestVersions:
         finally:
             with suppress(OSError):  # it is a second name of the same file, or nobody's
                 os.unlink(staged)
-        self._note(number)
-
-    def _note(self, number: int) -> None:
-        """Note down, as Lance does, which version was linked. That is a courtesy: it is behind when it fails, never ahead."""
-        file = f"{self._folder}/{HINT}"
-        beside = f"{file}#{random.getrandbits(48)}"
-        with suppress(OSError):  # a courtesy, see above
-            with open(beside, "wb", buffering=0) as out:
-                out.write(b'{"version":%d}' % number)
-            os.rename(beside, file)
+        note_version(self._folder, number)
 
     def _require_in_time(self, version: int) -> None:
         """Refuse to call a swap done that was made on a version which is gone: somebody may have swapped and pruned meanwhile.

@@ -1,7 +1,10 @@
-"""The newest version of a manifest ever written, as noted by Lance, and the error if that version is missing.
+"""The newest version of a manifest ever written, as it is noted down, and the error if that version is missing.
 
-Lance links a version to its name and then writes the number of it beside it, into `_versions/latest_version_hint.json`. So a
-process that dies in between leaves a hint that is behind, and never one that is ahead. The same holds after a power failure where
+A version is linked to its name, and then the number of it is noted down beside it, in `_versions/latest_version_hint.json`, by
+Lance or, for versions that are made here, as Lance does it. So a process that dies in between leaves a hint that is behind, and
+never one that is ahead. It is written over in its place: to rename another file to its name takes a disk a millisecond, because
+file systems then write that file first. Whoever reads it in the middle may see digits of two numbers, so one that is ahead of
+what is there is read again before anybody believes it. The same holds after a power failure where
 a disk keeps the order in which names of one folder changed, as every file system with a journal does. The hint itself is never
 synced. Where nothing keeps that order, a version that nobody was told of may be missing below a hint: removing the hint is the
 way on, and the error says so.
@@ -9,7 +12,9 @@ way on, and the error says so.
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from typing import Final
 
 from omnigraph.errors import DamagedRecord, NotFound
@@ -19,6 +24,7 @@ from omnigraph.storage.lance_format.file_names import version_file
 
 HINT: Final = f"{VERSIONS}/latest_version_hint.json"
 
+_WRITTEN_OVER: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _VERSION: Final = re.compile(rb'"version":\s*(\d{1,18})\b')
 
 
@@ -29,6 +35,19 @@ def hinted_version(place: Place, location: str) -> int:
     except NotFound:  # without the hint of Lance there is nothing to compare with
         return 0
     return 0 if found is None else int(found[1])
+
+
+def note_version(folder: str, number: int) -> None:
+    """Note down, as Lance does, that a version of a dataset on a disk was written. That is a courtesy: see above."""
+    said = b'{"version":%d}' % number
+    with suppress(OSError):
+        hint = os.open(f"{folder}/{HINT}", _WRITTEN_OVER, 0o666)
+        try:
+            os.write(hint, said)
+            if os.fstat(hint).st_size > len(said):
+                os.ftruncate(hint, len(said))
+        finally:
+            os.close(hint)
 
 
 def lost_version(place: Place, location: str, newest: int, found: int) -> DamagedRecord:

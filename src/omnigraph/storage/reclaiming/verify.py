@@ -236,7 +236,7 @@ def _read(store: GraphStore, problems: list[Problem]) -> Lineage:
                 continue
             if manifest.last_known().head.sealed:
                 sealed.add(ref.incarnation)
-            if manifest.last_known().version < hinted:
+            if manifest.last_known().version < hinted == hinted_version(store.place, path):  # else it was read while written
                 lost_one = lost_version(store.place, path, hinted, manifest.last_known().version)
                 problems.append(Problem(ProblemKind.MANIFEST, name, "", path, lost_one.message))
     named = {ref.incarnation for ref in refs}  # a tag or a review that holds a commit of a branch is not its name

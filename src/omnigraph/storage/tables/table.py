@@ -85,8 +85,8 @@ Rows: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 IsNeeded: TypeAlias = Callable[[str, int], bool]
 """Whether a version that is not there should be, because no reclaim may have taken it: by location and pin."""
 
-CACHES: Final = {"index_cache_size_bytes": 1 << 30, "metadata_cache_size_bytes": 32 << 20}
-"""What Lance keeps of a graph. Left to itself it keeps a gigabyte of versions that nobody asks for again."""
+INDEX_CACHE, METADATA_CACHE = 1 << 30, 32 << 20
+"""Bytes that Lance keeps of a graph. Left to itself it keeps a gigabyte of versions that nobody asks for again."""
 
 
 class _NoFieldChanged(TypedDict):
@@ -102,7 +102,7 @@ class Tables:
         use()
         self.place = place
         self._is_needed = is_needed or _may_be_reclaimed
-        self.session = Session(**CACHES)
+        self.session = Session(INDEX_CACHE, METADATA_CACHE)
         self._handles: dict[tuple[str, int], Table] = {}
         self._writers: dict[str, Table] = {}
         """The handle of each table that was opened last, to write with: at any pin with the columns that are wanted."""
