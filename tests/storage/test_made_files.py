@@ -296,3 +296,17 @@ def test_files_are_read_without_lance_as_it_reads_them(
         read_here(bytes(damaged), rows)
         assert read_here(ours[: int(at * len(ours))], rows) in (None, cells(rows))
     assert read_here(its, rows.rename_columns([f"other {n}" for n in rows.schema.names])) is None
+
+
+def test_whatever_bit_is_turned_over_is_no_error_of_python(tmp_path: Path) -> None:
+    rows = pa.table({"at": pa.array([3, 1, 2], pa.int64()), "text": ["a", "bb", "c" * 300], "same": ["x"] * 3})
+    template = Template.of(by_lance(tmp_path / "its.lance", rows), rows.schema)
+    assert template is not None
+    ours = template.file_of(rows)
+    assert ours is not None
+    found = 0
+    for bit in range(8 * len(ours)):
+        damaged = bytearray(ours)
+        damaged[bit // 8] ^= 1 << bit % 8
+        found += read_here(bytes(damaged), rows) is not None
+    assert 0 < found < 8 * len(ours)

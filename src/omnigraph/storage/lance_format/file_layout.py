@@ -41,7 +41,7 @@ def part(content: bytes, at: int) -> bytes:
 
 def names_of_columns(about: bytes) -> list[str]:
     """Names of the columns that a file has, as far as none has columns of its own."""
-    schema = next(value for at, _, value in fields(about) if at == SCHEMA)
+    schema = next((value for at, _, value in fields(about) if at == SCHEMA), b"")
     found = list[str]()
     for at, _, field in fields(schema) if isinstance(schema, bytes) else ():
         if at == _FIELD and isinstance(field, bytes):

@@ -193,7 +193,7 @@ def values_of(kind: Kind, rows: int, buffers: Sequence[bytes], description: byte
         return None
     try:
         found = _texts_of(kind, rows, buffers, description) if kind.is_text else _numbers_of(kind, rows, buffers, description)
-    except (struct.error, ValueError, IndexError):
+    except (struct.error, LookupError, ValueError, ArithmeticError):
         return None
     if found is None or len(found) != (rows if kind.is_text else rows * kind.bytes):
         return None

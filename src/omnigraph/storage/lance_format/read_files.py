@@ -34,7 +34,7 @@ def columns_of(content: bytes, names: Sequence[str], kinds: Sequence[Kind], rows
             if values is None:
                 return None
             found.append(values)
-    except (struct.error, LookupError, ValueError):
+    except (struct.error, LookupError, ValueError, ArithmeticError):
         return None
     return found
 
