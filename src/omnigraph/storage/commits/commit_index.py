@@ -198,8 +198,11 @@ def _file(path: str) -> str | None:
 def _content(path: str) -> str | None:
     """What a file of a few bytes holds: it may be written over within one tick of the clock of a disk."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(64).decode("latin-1")
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            return os.read(file, 64).decode("latin-1")
+        finally:
+            os.close(file)
     except OSError:  # gone, or not to be looked at: then nothing is known of it
         return None
 

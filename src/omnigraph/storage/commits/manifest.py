@@ -257,7 +257,9 @@ class Manifest:
         with translated(f"read the manifest {self.location}"):
             said: dict[str, list[StoredEntry]] = {"head": [], "state": [], "commit": []}
             for entry in opened.entries(tail):
-                said.setdefault(entry[0], []).append(entry)
+                if entry[0] not in said:  # a checksum of it would tell, but nobody would ask
+                    raise damaged(f"the manifest {self.location}", f"its newest fragment has a row of the kind {entry[0]!r}")
+                said[entry[0]].append(entry)
         heads = [head for _, head in read_entries(said["head"], Head, self.location)]
         if len(heads) != 1:
             raise damaged(f"the manifest {self.location}", f"its newest fragment has {counted(len(heads), 'head')}")
@@ -404,6 +406,8 @@ class Manifest:
                 self._bodies = {c.id: (c, body) for c, body in bodies}
         self.place.see_fence(desired.head.fence)
         self.place.sync([f"{self.location}/{version_file(published.number)}"])
+        if wanted.made is not None:
+            self._versions.note(published.number)  # last: it must not outlive a power failure that the version did not
 
     def _write_tail(
         self, expected: ManifestState, desired: ManifestState, new: SchemaDocument | None, carried: Sequence[Commit]

@@ -36,7 +36,7 @@ from omnigraph.errors import GraphError, NotFound, StorageError
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits import format as formats
 from omnigraph.storage.commits.manifest_rows import StoredEntry, entries_in, entries_of
-from omnigraph.storage.commits.version_hint import hinted_version, lost_version, note_version, other_version
+from omnigraph.storage.commits.version_hint import HINT, hinted_version, lost_version, note_version, noted, other_version
 from omnigraph.storage.files.dataset_folders import DATA, VERSIONS
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.lance_errors import LostRace
@@ -324,7 +324,13 @@ class ManifestVersions:
         finally:
             with suppress(OSError):  # it is a second name of the same file, or nobody's
                 os.unlink(staged)
-        note_version(self._folder, number)
+
+    def note(self, number: int) -> None:
+        """Note down, as Lance does, which version is there. That is a courtesy: it is behind when it fails, never ahead."""
+        if not self.place.is_local or note_version(self._folder, number):
+            return
+        with suppress(GraphError):  # a courtesy, see above
+            self.place.put(f"{self.location}/{HINT}", noted(number))
 
     def _require_in_time(self, version: int) -> None:
         """Refuse to call a swap done that was made on a version which is gone: somebody may have swapped and pruned meanwhile.

@@ -1,20 +1,19 @@
 """The newest version of a manifest ever written, as it is noted down, and the error if that version is missing.
 
-A version is linked to its name, and then the number of it is noted down beside it, in `_versions/latest_version_hint.json`, by
-Lance or, for versions that are made here, as Lance does it. So a process that dies in between leaves a hint that is behind, and
-never one that is ahead. It is written over in its place: to rename another file to its name takes a disk a millisecond, because
-file systems then write that file first. Whoever reads it in the middle may see digits of two numbers, so one that is ahead of
-what is there is read again before anybody believes it. The same holds after a power failure where
-a disk keeps the order in which names of one folder changed, as every file system with a journal does. The hint itself is never
-synced. Where nothing keeps that order, a version that nobody was told of may be missing below a hint: removing the hint is the
-way on, and the error says so.
+A version is linked to its name and synced, and then the number of it is noted down beside it, in
+`_versions/latest_version_hint.json`, by Lance or, for versions that are made here, as Lance does it. So whoever dies in between
+leaves a hint that is behind, and never one that is ahead: not even a power failure does, where commits are synced. It is written
+over in its place: to rename another file to its name takes a disk a millisecond, because file systems then write that file first.
+Whoever reads it in the middle may see digits of two numbers, so one that is ahead of what is there is read again before anybody
+believes it. The hint itself is never synced. Where commits are not, a version that nobody was told of may be missing below a hint
+after a power failure: removing the hint is the way on, and the error says so.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+import stat
 from typing import Final
 
 from omnigraph.errors import DamagedRecord, NotFound
@@ -24,7 +23,7 @@ from omnigraph.storage.lance_format.file_names import version_file
 
 HINT: Final = f"{VERSIONS}/latest_version_hint.json"
 
-_WRITTEN_OVER: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_WRITTEN_OVER: Final = os.O_WRONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"))
 _VERSION: Final = re.compile(rb'"version":\s*(\d{1,18})\b')
 
 
@@ -37,17 +36,33 @@ def hinted_version(place: Place, location: str) -> int:
     return 0 if found is None else int(found[1])
 
 
-def note_version(folder: str, number: int) -> None:
-    """Note down, as Lance does, that a version of a dataset on a disk was written. That is a courtesy: see above."""
-    said = b'{"version":%d}' % number
-    with suppress(OSError):
-        hint = os.open(f"{folder}/{HINT}", _WRITTEN_OVER, 0o666)
-        try:
-            os.write(hint, said)
-            if os.fstat(hint).st_size > len(said):
-                os.ftruncate(hint, len(said))
-        finally:
-            os.close(hint)
+def noted(number: int) -> bytes:
+    """What is noted down."""
+    return b'{"version":%d}' % number
+
+
+def note_version(folder: str, number: int) -> bool:
+    """Note down, as Lance does, that a version of a dataset on a disk was written; whether that could be done in its place.
+
+    A file that has a second name, as in a copy made of links, is not written over: the copy is another graph.
+    """
+    said = noted(number)
+    try:
+        hint = os.open(f"{folder}/{HINT}", _WRITTEN_OVER)
+    except OSError:  # there is none yet, or something else stands there
+        return False
+    try:
+        about = os.fstat(hint)
+        if about.st_nlink != 1 or not stat.S_ISREG(about.st_mode):
+            return False
+        os.write(hint, said)
+        if about.st_size > len(said):
+            os.ftruncate(hint, len(said))
+    except OSError:
+        return False
+    finally:
+        os.close(hint)
+    return True
 
 
 def lost_version(place: Place, location: str, newest: int, found: int) -> DamagedRecord:
