@@ -6,9 +6,7 @@ others on main, and then compares, merges and reverts; the two graphs take turns
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 import omnigraph as og
-from benchmarks.measuring import Measurement
+from benchmarks.measuring import Measurement, scratch_folder
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.snapshot.view import table_key
 from omnigraph.engine.upkeep.reconcile import optimize
@@ -91,19 +89,16 @@ def _ms(action: Callable[[], object]) -> float:
 
 def measure() -> list[Measurement]:
     """Time the same work on both graphs."""
-    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
-    try:
-        graphs = {size: graph(folder, size) for size in (SMALL, LARGE)}
-        times: dict[str, dict[int, list[float]]] = {}
-        for number in range(ROUNDS + 2):
-            for size, made in graphs.items():
-                for name, taken in _round(made, size, number).items():
-                    if number >= 2:
-                        times.setdefault(name, {}).setdefault(size, []).append(taken)
-        for made in graphs.values():
-            made.close()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    folder = scratch_folder()
+    graphs = {size: graph(folder, size) for size in (SMALL, LARGE)}
+    times: dict[str, dict[int, list[float]]] = {}
+    for number in range(ROUNDS + 2):
+        for size, made in graphs.items():
+            for name, taken in _round(made, size, number).items():
+                if number >= 2:
+                    times.setdefault(name, {}).setdefault(size, []).append(taken)
+    for made in graphs.values():
+        made.close()
     found = []
     for name, by_size in times.items():
         small, large = (statistics.median(by_size[size]) for size in (SMALL, LARGE))

@@ -12,20 +12,17 @@ from __future__ import annotations
 
 import asyncio
 import io
-import shutil
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from itertools import count
-from pathlib import Path
 
 import uvloop
 
 import omnigraph as og
 from benchmarks import server
-from benchmarks.measuring import Measurement
+from benchmarks.measuring import Measurement, scratch_folder
 from benchmarks.server import ADD, MANY, PERSONS, POINT, TOKEN, query, request
 
 SECONDS = 600.0
@@ -38,12 +35,8 @@ ARROW = "application/vnd.apache.arrow.stream"
 
 def measure(seconds: float = SECONDS) -> list[Measurement]:
     """Serve everything at once for a while."""
-    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
-    try:
-        with server.serving(server._fill(folder)) as (process, port):
-            return _run(process.pid, port, seconds)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with server.serving(server._fill(scratch_folder())) as (process, port):
+        return _run(process.pid, port, seconds)
 
 
 def _run(pid: int, port: int, seconds: float) -> list[Measurement]:

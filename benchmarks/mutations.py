@@ -11,18 +11,15 @@ disk before they are acknowledged, as they are by default.
 from __future__ import annotations
 
 import random
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 
 import omnigraph as og
 from benchmarks.history import LARGE, graph, name_of
-from benchmarks.measuring import Measurement
+from benchmarks.measuring import Measurement, scratch_folder
 from omnigraph.catalog.catalog import EntityType
 from omnigraph.catalog.columns import columns_of
 from omnigraph.engine.snapshot.view import table_key
@@ -123,24 +120,21 @@ def _by_ends(made: og.Graph, size: int) -> dict[str, float]:
 
 def measure() -> list[Measurement]:
     """Time every kind of mutation on both graphs."""
-    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    folder = scratch_folder()
     found = []
-    try:
-        for size in SIZES:
-            made = graph(folder, size)
-            made._reconciler.start = lambda *_: None  # type: ignore[method-assign]  # nobody else works meanwhile
-            for kind in _TEXTS:
-                mutation, bare = _compared(made, size, kind)
-                found.append(Measurement(f"{kind} of one row, {size:,} rows", mutation, "bare commit", bare, MOST * bare))
-            made.close()
-        graph(folder, LARGE).close()
-        made = og.open(folder / str(LARGE))
-        made._reconciler.start = lambda *_: None  # type: ignore[method-assign]
-        medians = _by_ends(made, LARGE)
-        for kind in ("update", "delete"):
-            what = f"{kind} of one edge by its ends, {LARGE:,} rows"
-            found.append(Measurement(what, medians[kind], "insert of one", medians["insert"], MOST * medians["insert"]))
+    for size in SIZES:
+        made = graph(folder, size)
+        made._reconciler.start = lambda *_: None  # type: ignore[method-assign]  # nobody else works meanwhile
+        for kind in _TEXTS:
+            mutation, bare = _compared(made, size, kind)
+            found.append(Measurement(f"{kind} of one row, {size:,} rows", mutation, "bare commit", bare, MOST * bare))
         made.close()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    graph(folder, LARGE).close()
+    made = og.open(folder / str(LARGE))
+    made._reconciler.start = lambda *_: None  # type: ignore[method-assign]
+    medians = _by_ends(made, LARGE)
+    for kind in ("update", "delete"):
+        what = f"{kind} of one edge by its ends, {LARGE:,} rows"
+        found.append(Measurement(what, medians[kind], "insert of one", medians["insert"], MOST * medians["insert"]))
+    made.close()
     return found

@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ import pyarrow as pa
 import uvloop
 
 import omnigraph as og
-from benchmarks.measuring import Measurement
+from benchmarks.measuring import Measurement, scratch_folder
 
 CONNECTIONS = 32
 SECONDS = 2.0
@@ -142,12 +140,8 @@ def _resident(pid: int) -> float:
 
 def measure() -> list[Measurement]:
     """Time a server."""
-    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
-    try:
-        graph = _fill(folder)
-        return [*_reads(graph), *_beside(graph), *_workers(graph), *_writes(graph), *_idle(graph)]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    graph = _fill(scratch_folder())
+    return [*_reads(graph), *_beside(graph), *_workers(graph), *_writes(graph), *_idle(graph)]
 
 
 def _point_requests() -> list[list[bytes]]:

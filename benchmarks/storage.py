@@ -8,11 +8,9 @@ directory: ext4 is slow at making new files near where many were just deleted, a
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -22,7 +20,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.measuring import Measurement
+from benchmarks.measuring import Measurement, scratch_folder
 from benchmarks.peers import PEERS, peer
 from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.manifest import SchemaDocument
@@ -37,7 +35,6 @@ TABLE = "node:1-2"
 PROCESSES, EACH = 8, 50
 THREADS = 16
 
-DISK = "/var/tmp"
 """A folder on a disk: `/tmp` may be in memory."""
 
 Arm = Callable[[], object]
@@ -77,11 +74,8 @@ def in_turns(arms: Mapping[str, Arm], rounds: int, warm_up: int = 5) -> dict[str
 
 def measure() -> list[Measurement]:
     """Time commits, branches, lookups and writers in company."""
-    folder = Path(tempfile.mkdtemp(dir=DISK))
-    try:
-        return [m for suite in (_group, _commits, _depth, _branch, _lookup, _processes) for m in suite(folder)]
-    finally:
-        shutil.rmtree(folder)
+    folder = scratch_folder()
+    return [m for suite in (_group, _commits, _depth, _branch, _lookup, _processes) for m in suite(folder)]
 
 
 def _commits(folder: Path) -> list[Measurement]:

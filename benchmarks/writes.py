@@ -8,11 +8,9 @@ Whatever is compared takes turns in one run. Databases beside it are each in a p
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import omnigraph as og
-from benchmarks.measuring import Measurement
+from benchmarks.measuring import Measurement, scratch_folder
 from benchmarks.peers import KINDS, PEERS, Kind, peer
 
 SCHEMA = """
@@ -36,7 +34,6 @@ LOOSE = 6_000
 """People whom nobody knows: those that are deleted."""
 THREADS, PER_THREAD = 16, 12
 SHALLOW, DEEP = 50, 5_000
-DISK = "/var/tmp"
 
 TEXTS: dict[Kind, str] = {
     "insert": "query q($n: String) { insert Person { name: $n, age: 1 } }",
@@ -79,11 +76,8 @@ def graph(folder: Path, size: int) -> og.Graph:
 
 def measure() -> list[Measurement]:
     """All of it."""
-    folder = Path(tempfile.mkdtemp(dir=DISK))
-    try:
-        return [m for suite in (_alone, _threads, _mixed, _depth, _size, _processes) for m in suite(folder)]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    folder = scratch_folder()
+    return [m for suite in (_alone, _threads, _mixed, _depth, _size, _processes) for m in suite(folder)]
 
 
 def _alone(folder: Path) -> list[Measurement]:
