@@ -42,7 +42,7 @@ def test_others_go_on(tmp_path: Path) -> None:
         interrupted = 0
         for number in range(200):
             try:
-                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.002, 0.03))
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0002, 0.004))
                 g.mutate(ADD, {"k": f"main-{number}"})
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except _Interrupted:

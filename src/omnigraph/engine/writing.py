@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from omnigraph.catalog import logical as lg
-from omnigraph.catalog.catalog import EntityType
+from omnigraph.catalog.catalog import Catalog, EntityType
 from omnigraph.engine.blobs.policy import ExternalBlobs
 from omnigraph.engine.blobs.settling import External
 from omnigraph.engine.calls.arguments import State
@@ -238,8 +238,7 @@ class Writing:
     # ── in company ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _is_quick(self, prepared: Prepared, onto: Onto) -> bool:
-        assert isinstance(prepared.query, lg.MutationQuery)
-        return onto.embedding is None and self._store.place.is_local and is_quick(prepared.query, prepared.catalog)
+        return onto.embedding is None and self._store.place.is_local and _found_out(prepared, is_quick)
 
     def _led(self, prepared: Prepared, run: Run, onto: Onto) -> Receipt:
         """Run a quick mutation next to the state that its group finds, in the thread that leads the group."""
@@ -291,10 +290,8 @@ class _Led:
     @property
     def kind(self) -> Prepared | None:
         """Mutations of one text are prepared together, or what they are about is looked up at once."""
-        query, onto = self._prepared.query, self._onto
-        assert isinstance(query, lg.MutationQuery)
-        special = onto.if_commit is not None or onto.idempotency_key is not None
-        return None if special or not are_alike(query, self._prepared.catalog) else self._prepared
+        special = self._onto.if_commit is not None or self._onto.idempotency_key is not None
+        return None if special or not _found_out(self._prepared, are_alike) else self._prepared
 
     def alone(self, state: ManifestState) -> Ready | None:
         """The mutation next to a state."""
@@ -330,10 +327,19 @@ class _Led:
         return plans
 
     def _intent(self, now: View, outcome: Outcome) -> Intent:
-        return replace(_intent(now, outcome, self._onto), looked_since=self._run.view.snapshot.layout)
+        return _intent(now, outcome, self._onto, looked_since=self._run.view.snapshot.layout)
 
 
-def _intent(view: View, outcome: Outcome, onto: Onto) -> Intent:
+def _found_out(prepared: Prepared, question: Callable[[lg.MutationQuery, Catalog], bool]) -> bool:
+    """The answer to a question about a mutation, which is asked once."""
+    found = prepared.answers.get(question)
+    if found is None:
+        assert isinstance(prepared.query, lg.MutationQuery)
+        found = prepared.answers[question] = question(prepared.query, prepared.catalog)
+    return found
+
+
+def _intent(view: View, outcome: Outcome, onto: Onto, looked_since: str | None = None) -> Intent:
     return Intent(
         "mutate",
         onto.actor,
@@ -341,6 +347,7 @@ def _intent(view: View, outcome: Outcome, onto: Onto) -> Intent:
         None if onto.if_commit is None else view.snapshot.commit,
         idempotency_key=onto.idempotency_key,
         asked=onto.asked,
+        looked_since=looked_since,
         **outcome.relied_on,
     )
 

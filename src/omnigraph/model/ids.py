@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Final, Protocol
+
+from omnigraph.model.randomness import random_bytes
+
+if TYPE_CHECKING:
+    from ulid import ULIDGenerator
+
+_RANDOM: Final = 10
+"""Bytes of an id that are random; the others tell the time."""
 
 
 class Clock(Protocol):
@@ -36,6 +45,11 @@ class UlidSource:
         self._clock = clock or SystemClock()
 
     def next(self) -> str:
-        from ulid import ULID
+        return str(_generator().generate(self._clock.now()))
 
-        return str(ULID.from_datetime(self._clock.now()))
+
+@cache
+def _generator() -> ULIDGenerator:
+    from ulid import ULIDGenerator
+
+    return ULIDGenerator(randomness=lambda _: random_bytes(_RANDOM))

@@ -43,6 +43,8 @@ class Prepared:
         self.columns = [p.column for p in returned]
         self.types = [_arrow_type(p.expression) for p in returned]
         """What each column of the result holds."""
+        self.answers: dict[object, bool] = {}
+        """What was found out about it, by those who want to find it out once, under their questions."""
         self._planned: tuple[str, st.Limits, lg.ReadQuery, st.Plan] | None = None
 
     def plan(self, view: View, values: Mapping[str, Value] | None = None) -> st.Plan:

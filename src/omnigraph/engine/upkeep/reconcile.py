@@ -32,6 +32,7 @@ from omnigraph.errors import GraphError, ReadSetChanged
 from omnigraph.model.frozen import frozen
 from omnigraph.model.phrases import counted, one_line, short_id
 from omnigraph.storage.commits.lineage import OpClass
+from omnigraph.storage.commits.manifest import ManifestState
 from omnigraph.storage.commits.plan import PublishPlan, Replacement
 from omnigraph.storage.graph_store import GraphStore, Snapshot
 from omnigraph.storage.rewriting.indexes import extend_indexes, uncovered_rows_at
@@ -205,7 +206,7 @@ class Reconciler:
         self._store = store
         self._failures = failures
         self._tried: dict[str, int] = {}
-        self._in_order: tuple[str, str, str] | None = None
+        self._in_order: ManifestState | None = None
         """The last state in which nothing was behind. Those who share a swap all ask about the same."""
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -224,12 +225,10 @@ class Reconciler:
                 return None
             try:
                 known = self._store.publisher(branch).manifest.last_known()  # that of the write it is called after
-                snapshot = self._store.snapshot_of(branch, known)
-                state = (branch, snapshot.layout, snapshot.schema)
-                if state == self._in_order:
+                if known is self._in_order:
                     return None
-                if not needed(self._store, snapshot, catalog):
-                    self._in_order = state
+                if not needed(self._store, self._store.snapshot_of(branch, known), catalog):
+                    self._in_order = known
                     return None
             except GraphError as error:  # what was written stands, and whoever wrote it hears of nothing else
                 self._failures.note(INDEXING, f"branch {branch}", error)

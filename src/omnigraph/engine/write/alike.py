@@ -103,7 +103,9 @@ def _plans(delta: Delta, view: View, branch: str, intents: Sequence[Intent]) -> 
         return
     for at, (intent, note) in enumerate(zip(intents, notes, strict=True)):
         row = rows.slice(at, 1)
-        own = ChangeSet([Delta(delta.type, row, fresh=delta.fresh)])
+        of_row = Delta(delta.type, row, fresh=delta.fresh)
+        of_row.noted.append(note)
+        own = ChangeSet([of_row])
         append = Append(
             WrittenRows((), 1, (), unstored=UnstoredRows(row, written.unstored.pin)),
             () if delta.fresh else note.came,

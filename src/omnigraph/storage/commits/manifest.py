@@ -155,7 +155,7 @@ class ManifestState:
             else:
                 tables[change.table] = change.after
         head = Head(commit.id, commit.seq, commit.schema, sealed, self.head.fence, logical=commit.logical)
-        return replace(self, head=head, tables=tables, recent=(*self.recent, commit))
+        return ManifestState(self.version, self.tail, head, tables, (*self.recent, commit), self.packed)
 
 
 def undo(tables: Mapping[str, TableState], commits: Iterable[Commit]) -> dict[str, TableState]:

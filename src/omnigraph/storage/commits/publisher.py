@@ -562,5 +562,5 @@ def _table_change(table: str, before: TableState, applied: Applied, named: Named
         applied.fragments_added,
         applied.fragments_removed,
         applied.stored,
-        None if named is None else replace(named, at=applied.at if len(named.came) == applied.added else None),
+        None if named is None else named.standing(applied.at if len(named.came) == applied.added else None),
     )

@@ -16,7 +16,6 @@ we do not know (another format, another field, another feature) is `Unfamiliar`:
 
 from __future__ import annotations
 
-import os
 import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from lance.fragment import DataFile, FragmentMetadata
 from pyroaring import BitMap
 
 from omnigraph.model.frozen import frozen
+from omnigraph.model.randomness import random_bytes
 from omnigraph.storage.files.dataset_folders import DELETIONS
 from omnigraph.storage.lance_format.file_names import DETACHED
 from omnigraph.storage.lance_format.protobuf import data, fields, number, text, varint
@@ -341,4 +341,4 @@ def _whole(value: int | bytes) -> int:
 
 def _random_pin() -> int:
     """63 bits that nobody else has."""
-    return int.from_bytes(os.urandom(8)) >> 1
+    return int.from_bytes(random_bytes(8)) >> 1

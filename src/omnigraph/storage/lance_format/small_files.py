@@ -20,6 +20,7 @@ from lance.file import LanceFileWriter
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.model.frozen import frozen
+from omnigraph.model.randomness import random_bytes
 from omnigraph.storage.files.dataset_folders import DATA
 from omnigraph.storage.files.effects import Call
 from omnigraph.storage.files.place import Place
@@ -88,7 +89,7 @@ class SmallFiles:
 
 
 def _file(place: Place, location: str, layout: _Layout, rows: pa.Table | FewRows, call: Call) -> SmallFile:
-    name = f"{os.urandom(16).hex()}.lance"
+    name = f"{random_bytes(16).hex()}.lance"
     path = f"{location}/{DATA}/{name}"
     content = None if layout.template is None else layout.template.file_of(rows)
     if content is None:

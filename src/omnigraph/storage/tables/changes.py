@@ -150,6 +150,10 @@ class Named:
     at: tuple[int, str, int] | None = None
     """Where the rows that came stand, one after the other: fragment, file, offset of the first."""
 
+    def standing(self, at: tuple[int, str, int] | None) -> Named:
+        """The same, with where its rows stand."""
+        return Named(self.came, self.went, self.ends, self.values, at)
+
     def place(self, number: int) -> RowPlace | None:
         """Where a row that came stands."""
         if self.at is None:
