@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import field
 from enum import Enum
 
 from omnigraph.model.frozen import frozen
+from omnigraph.model.randomness import random_bytes
 
 
 class Origin(Enum):
@@ -19,7 +19,7 @@ class Origin(Enum):
 
 
 def _request_id() -> str:
-    return os.urandom(8).hex()
+    return random_bytes(8).hex()
 
 
 @frozen

@@ -32,7 +32,9 @@ _UNWRITTEN: Final = re.compile(rb"^(?:Dirty|Writeback): +([0-9]+) kB$", re.MULTI
 
 WAITS_FOR_ITS_DISK: Final = frozenset({"ext4", "xfs"})
 
-_SYNCERS = ThreadPoolExecutor(max_workers=16, thread_name_prefix="omnigraph-sync")
+_SIDE_BY_SIDE: Final = 16
+
+_SYNCERS = ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE, thread_name_prefix="omnigraph-sync")
 """Disks sync several files at once faster than one after the other."""
 
 
@@ -48,13 +50,17 @@ def flush(files: Sequence[str], folders: Sequence[str]) -> None:
 def _sync_each(paths: Sequence[str]) -> None:
     if len(paths) > FEW:
         try:
-            under_way = [_SYNCERS.submit(_fsync, path) for path in paths]
+            under_way = [_SYNCERS.submit(_sync_all, paths[at::_SIDE_BY_SIDE]) for at in range(min(len(paths), _SIDE_BY_SIDE))]
         except RuntimeError:  # the interpreter is ending, and takes on no more work; threads that it waits for go on writing
             pass
         else:
             for one in under_way:
                 one.result()
             return
+    _sync_all(paths)
+
+
+def _sync_all(paths: Sequence[str]) -> None:
     for path in paths:
         _fsync(path)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from starlette.responses import Response
 
 from omnigraph.errors import GraphError, UsageError
+from omnigraph.model.randomness import random_bytes
 from omnigraph.model.versions import API_VERSION
 from omnigraph.policy.port import Access, Action
 from omnigraph.service.admission import PerActor
@@ -310,7 +310,7 @@ def _request_id(headers: list[tuple[bytes, bytes]]) -> str:
     for name, value in headers:
         if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             return value.decode()
-    return os.urandom(8).hex()
+    return random_bytes(8).hex()
 
 
 def _unexpected(error: Exception) -> GraphError:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from types import coroutine
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -48,11 +49,7 @@ async def body_parts(
         raise _too_large(int(declared), most, resource)
     size = 0
     while True:
-        try:
-            async with asyncio.timeout(seconds):
-                message = await receive()
-        except TimeoutError:
-            raise TooSlow(f"the rest of the body did not come within {seconds:g} s") from None
+        message = await _next_message(receive, seconds)
         if message["type"] == "http.disconnect":
             raise ClientGone
         part = message.get("body", b"")
@@ -62,6 +59,27 @@ async def body_parts(
         yield part
         if not message.get("more_body", False):
             return
+
+
+async def _next_message(receive: Receive, seconds: float | None) -> Any:
+    """What comes next. Nobody watches the clock for what is there already, as small bodies are when their head has been read."""
+    coming = receive().__await__()
+    try:
+        awaited = next(coming)
+    except StopIteration as came:
+        return came.value
+    try:
+        async with asyncio.timeout(seconds):
+            return await _the_rest(awaited, coming)
+    except TimeoutError:
+        raise TooSlow(f"the rest of the body did not come within {seconds:g} s") from None
+
+
+@coroutine
+def _the_rest(awaited: Any, coming: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """What a coroutine comes to that has begun, and waits for something."""
+    yield awaited
+    return (yield from coming)
 
 
 def _too_large(actual: int, most: int, resource: str) -> ResourceLimit:
