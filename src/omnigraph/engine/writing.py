@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from omnigraph.catalog import logical as lg
 from omnigraph.catalog.catalog import Catalog, EntityType
@@ -55,7 +55,11 @@ _ID = PropertyType(Scalar.STRING)
 
 
 class _Outdated(Exception):
-    """The schema is another one than that which a mutation was checked against: it is checked anew."""
+    """The schema is another one than that which a mutation was checked against, or its branch is gone: it is checked anew."""
+
+
+_NOT_AT_A_GLANCE: Final = (NotFound, _Outdated, Unprepared)
+"""Why a mutation fails that may still be done next to the newest state: a closer look tells."""
 
 
 @frozen
@@ -71,6 +75,16 @@ class Onto:
     """A digest of what it was asked to do, if it may be repeated."""
     embedding: Embedding | None = None
     """How it gets the vectors of its texts, if it is to have them."""
+
+
+@frozen
+class Asked:
+    """A mutation that somebody asks for."""
+
+    source: QueryText
+    params: Mapping[str, object] | None
+    name: str | None
+    onto: Onto
 
 
 @frozen
@@ -121,27 +135,58 @@ class Writing:
 
     def mutate(self, source: QueryText, params: Mapping[str, object] | None, name: str | None, onto: Onto) -> Receipt:
         """Run the statements of a query as one commit."""
-        return self._at_a_glance(source, params, name, onto) or self._next_to_the_newest(
-            onto, lambda view: self._mutate(view, source, params, name, onto)
-        )
-
-    def _at_a_glance(
-        self, source: QueryText, params: Mapping[str, object] | None, name: str | None, onto: Onto
-    ) -> Receipt | None:
-        """The same of a quick mutation, without a look at the branch: whoever leads looks, once for all. None: it is not quick,
-        or there is no such branch or schema any longer, as a look will tell."""
+        asked = Asked(source, params, name, onto)
         if onto.idempotency_key is not None:
-            return None
+            return self._next_to_the_newest(onto, lambda view: self._mutate_once(view, asked))
+        led = self._at_a_glance(asked)
+        if led is not None:
+            with suppress(*_NOT_AT_A_GLANCE):
+                return self._led(led)
+        return self._mutate_alone(asked)
+
+    def mutate_each(self, asked: Sequence[Asked]) -> list[Receipt | Exception]:
+        """The same of several without keys, in one thread. Each is a commit of its own; quick ones are published together."""
+        found: list[Receipt | Exception | None] = [None] * len(asked)
+        quick: dict[str, list[tuple[int, _Led]]] = {}
+        for at, one in enumerate(asked):
+            led = self._at_a_glance(one)
+            if led is not None:
+                quick.setdefault(one.onto.branch, []).append((at, led))
+        for branch, some in quick.items():
+            made = self._store.publisher(branch).publish_each([led for _, led in some])
+            for (at, led), came in zip(some, made, strict=True):
+                if not isinstance(came, _NOT_AT_A_GLANCE):
+                    found[at] = led.told(came)
+            self._after_write(branch, some[0][1].view.catalog)
+        return [self._receipt_or_error(one) if done is None else done for done, one in zip(found, asked, strict=True)]
+
+    def _receipt_or_error(self, one: Asked) -> Receipt | Exception:
+        try:
+            return self._mutate_alone(one)
+        except Exception as error:
+            return error
+
+    def _mutate_alone(self, asked: Asked) -> Receipt:
+        """Run a mutation next to the newest state, in this thread."""
+
+        def mutate(view: View) -> Receipt:
+            prepared = self.prepared(view, asked.source, asked.name)
+            return self._prepared_here(prepared, self.run(view, prepared, asked.params), asked.onto)
+
+        return self._next_to_the_newest(asked.onto, mutate)
+
+    def _at_a_glance(self, asked: Asked) -> _Led | None:
+        """A quick mutation, without a look at the branch: whoever leads looks, once for all. None: it is not quick, or something
+        is wrong with it next to what was seen last; whether it still is, a look will tell."""
+        onto = asked.onto
         try:
             self._store.require_writable()
             state = self._store.publisher(onto.branch).manifest.last_known()
             seen = self._view_of(self._store.snapshot_of(onto.branch, state))
-            quick = self._is_quick(self.prepared(seen, source, name), onto)
-        except GraphError:  # of what was seen last: whether it is still so, and what is wrong, a look will tell
+            prepared = self.prepared(seen, asked.source, asked.name)
+            return _Led(self, prepared, self.run(seen, prepared, asked.params), onto) if self._is_quick(prepared, onto) else None
+        except GraphError:
             return None
-        with suppress(NotFound, _Outdated):
-            return self._mutate(seen, source, params, name, onto) if quick else None
-        return None
 
     def _next_to_the_newest(self, onto: Onto, write: Callable[[View], Receipt]) -> Receipt:
         """Write next to the newest state; once more if the schema is another one by the time it is prepared."""
@@ -149,16 +194,13 @@ class Writing:
             with suppress(_Outdated):
                 return write(self.view(onto))
 
-    def _mutate(
-        self, view: View, source: QueryText, params: Mapping[str, object] | None, name: str | None, onto: Onto
-    ) -> Receipt:
-        prepared = self.prepared(view, source, name)
-        run = self.run(view, prepared, params)
-        if onto.idempotency_key is None:
-            return self._written(prepared, run, onto)
-        text = source if isinstance(source, str) else source.text
-        asked = ("mutate", text, prepared.query.name, run.parameters)
-        return self._once(onto, prepared.query.name, asked, lambda onto: self._written(prepared, run, onto))
+    def _mutate_once(self, view: View, asked: Asked) -> Receipt:
+        """A mutation with a key, unless it was done before."""
+        prepared = self.prepared(view, asked.source, asked.name)
+        run = self.run(view, prepared, asked.params)
+        text = asked.source if isinstance(asked.source, str) else asked.source.text
+        about = ("mutate", text, prepared.query.name, run.parameters)
+        return self._once(asked.onto, prepared.query.name, about, lambda onto: self._written(prepared, run, onto))
 
     def _once(self, onto: Onto, name: str, asked: tuple[object, ...], write: Callable[[Onto], Receipt]) -> Receipt:
         """Write, unless that was done before under its key."""
@@ -231,23 +273,30 @@ class Writing:
         """Run a mutation next to its view, or, if it is quick, next to what there is when its turn comes."""
         if self._is_quick(prepared, onto):
             with suppress(Unprepared):
-                return self._led(prepared, run, onto)
+                return self._led(_Led(self, prepared, run, onto))
+        return self._prepared_here(prepared, run, onto)
+
+    def _prepared_here(self, prepared: Prepared, run: Run, onto: Onto) -> Receipt:
+        """Run a mutation next to its view, in this thread."""
         self.require_head(run.view, onto)
         return self.committed(run.view, prepared.query.name, self.staged(prepared, run), onto)
 
     # ── in company ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def is_quick(self, source: QueryText, name: str | None, branch: str) -> bool:
+        """Whether a mutation is one of a moment, next to the newest state."""
+        onto = Onto(branch)
+        return self._is_quick(self.prepared(self.view(onto), source, name), onto)
+
     def _is_quick(self, prepared: Prepared, onto: Onto) -> bool:
         return onto.embedding is None and self._store.place.is_local and _found_out(prepared, is_quick)
 
-    def _led(self, prepared: Prepared, run: Run, onto: Onto) -> Receipt:
+    def _led(self, led: _Led) -> Receipt:
         """Run a quick mutation next to the state that its group finds, in the thread that leads the group."""
-        led = _Led(self, prepared, run, onto)
-        with in_words_of(run.view):
-            made = self._store.publisher(onto.branch).publish_prepared(led)
-        self._after_write(onto.branch, run.view.catalog)
-        assert led.outcome is not None
-        return _receipt(prepared.query.name, led.outcome, onto, None if made is None else made.shown())
+        with in_words_of(led.view):
+            made = self._store.publisher(led.branch).publish_prepared(led)
+        self._after_write(led.branch, led.view.catalog)
+        return led.receipt(made)
 
     def at(self, state: ManifestState, onto: Onto) -> View:
         """A state of a branch to write next to; the newest, or what is written turns out void."""
@@ -288,15 +337,43 @@ class _Led:
         self.outcome: Outcome | None = None
 
     @property
+    def view(self) -> View:
+        """What was seen last when it was checked."""
+        return self._run.view
+
+    @property
+    def branch(self) -> str:
+        return self._onto.branch
+
+    def receipt(self, made: Commit | None) -> Receipt:
+        """What came of it."""
+        assert self.outcome is not None
+        return _receipt(self._prepared.query.name, self.outcome, self._onto, None if made is None else made.shown())
+
+    def told(self, came: Commit | Exception | None) -> Receipt | Exception:
+        """The same of one that may have failed."""
+        if not isinstance(came, Exception):
+            return self.receipt(came)
+        try:
+            with in_words_of(self.view):
+                raise came
+        except Exception as error:
+            return error
+
+    @property
     def kind(self) -> Prepared | None:
         """Mutations of one text are prepared together, or what they are about is looked up at once."""
         special = self._onto.if_commit is not None or self._onto.idempotency_key is not None
         return None if special or not _found_out(self._prepared, are_alike) else self._prepared
 
+    def _is_outdated(self, state: ManifestState) -> bool:
+        """Whether it was checked against something else than there is: another schema, or a branch that is gone by now."""
+        return state.head.schema != self.view.snapshot.schema or state.head.sealed
+
     def alone(self, state: ManifestState) -> Ready | None:
         """The mutation next to a state."""
         now = self._writing.at(state, self._onto)
-        if now.snapshot.schema != self._run.view.snapshot.schema:
+        if self._is_outdated(state):
             raise _Outdated
         self._writing.require_head(now, self._onto)
         outcome = self.outcome = self._writing.staged(self._prepared, self._writing.given(now, self._run.parameters))
@@ -307,7 +384,7 @@ class _Led:
     def together(self, state: ManifestState, alike: Sequence[_Led]) -> list[Ready | None]:
         """The same of several; None of those that are to be prepared by themselves."""
         now = self._writing.at(state, self._onto)
-        if now.snapshot.schema != self._run.view.snapshot.schema:
+        if self._is_outdated(state):
             return [None] * len(alike)
         query = self._prepared.query
         assert isinstance(query, lg.MutationQuery)

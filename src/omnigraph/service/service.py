@@ -12,9 +12,12 @@ audit        what was decided, and what became of a write, is written down
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 from omnigraph.errors import Forbidden, GraphError, HistoryReclaimed, MergeConflict, NotFound, ValidationError
 from omnigraph.model.frozen import frozen
@@ -47,6 +50,19 @@ class Permit:
         return next((pair for pair in both if pair[0].action is not Action.INVOKE_QUERY), both[0])
 
 
+@dataclass(slots=True)
+class _Write(Generic[R]):
+    """A write that was let in."""
+
+    operation: Operation[R]
+    result: R = field(init=False)
+    """What came of it, once it is over."""
+
+
+OnEach = Callable[[Graphs, Sequence[tuple[Caller, Operation[R]]]], Sequence[R | Exception]]
+"""Does several writes in one go: what came of each, or why it did not."""
+
+
 class Service:
     """The door. Whoever holds one decides what is behind it: graphs, an authoriser, admission, and where the audit goes."""
 
@@ -67,23 +83,57 @@ class Service:
         """Do something for somebody, if they may. A permit that was given for the same accesses is not asked for again."""
         if permit is None or permit.accesses != tuple(operation.access(self.lookup(operation.graph))):
             permit = self.authorise(caller, operation)
-        with self._admission.admit(caller, operation):
-            if not operation.writes:
-                return self._run(caller, operation)
-            started = time.perf_counter()
-            operation = operation.under(self.review_rules(operation.graph))
-            try:
-                result = self._run(caller, operation)
-            except BaseException as error:
-                self._written(caller, operation, permit, started, "failed", error=error)
-                raise
-            commit = operation.commit_of(result)
-            self._written(caller, operation, permit, started, "done" if operation.changed(result) else "unchanged", commit)
-            return result
+        if not operation.writes:
+            with self._admission.admit(caller, operation):
+                return self._run(caller, operation, lambda: operation.run(self.graphs, caller))
+        with self._write(caller, operation, permit) as write:
+            write.result = self._run(caller, write.operation, lambda: write.operation.run(self.graphs, caller))
+        return write.result
 
-    def _run(self, caller: Caller, operation: Operation[R]) -> R:
+    def run_each(self, asked: Sequence[tuple[Caller, Operation[R]]], on_each: OnEach[R]) -> list[R | Exception]:
+        """The same for several writes that are done in one go: what came of each, or why it did not."""
+        outcomes: list[R | Exception | None] = [None] * len(asked)
+        under_way: list[tuple[int, Caller, _Write[R], ExitStack]] = []
+        for at, (caller, operation) in enumerate(asked):
+            try:
+                door = ExitStack()
+                write = door.enter_context(self._write(caller, operation, self.authorise(caller, operation)))
+                under_way.append((at, caller, write, door))
+            except Exception as error:
+                outcomes[at] = error
+        came = self._done_each([(caller, write.operation) for _, caller, write, _ in under_way], on_each)
+        for (at, caller, write, door), one in zip(under_way, came, strict=True):
+            try:
+                with door:
+                    write.result = self._run(caller, write.operation, partial(_given, one))
+                outcomes[at] = write.result
+            except Exception as error:
+                outcomes[at] = error
+        return cast("list[R | Exception]", outcomes)
+
+    def _done_each(self, asked: Sequence[tuple[Caller, Operation[R]]], on_each: OnEach[R]) -> Sequence[R | Exception]:
         try:
-            result = operation.informed(operation.run(self.graphs, caller), self.review_rules(operation.graph))
+            return on_each(self.graphs, asked) if asked else []
+        except Exception as error:
+            return [error] * len(asked)
+
+    @contextmanager
+    def _write(self, caller: Caller, operation: Operation[R], permit: Permit) -> Iterator[_Write[R]]:
+        """A write that there is room for, and that is written down when it is over."""
+        with self._admission.admit(caller, operation):
+            started = time.perf_counter()
+            write = _Write(operation.under(self.review_rules(operation.graph)))
+            try:
+                yield write
+            except BaseException as error:
+                self._written(caller, write.operation, permit, started, "failed", error=error)
+                raise
+            outcome: Outcome = "done" if operation.changed(write.result) else "unchanged"
+            self._written(caller, write.operation, permit, started, outcome, operation.commit_of(write.result))
+
+    def _run(self, caller: Caller, operation: Operation[R], work: Callable[[], R]) -> R:
+        try:
+            result = operation.informed(work(), self.review_rules(operation.graph))
             return operation.readable(result, lambda access: self.may(caller, operation.graph, access))
         except GraphError as error:
             told = self._told(caller, operation, error)
@@ -186,6 +236,12 @@ class Service:
         code = None if error is None else error.code if isinstance(error, GraphError) else type(error).__name__
         took = round((time.perf_counter() - started) * 1000, 3)
         self._audit.write(replace(record, commit=commit, error=code, duration_ms=took, query=permit.accesses[0].query))
+
+
+def _given(came: R | Exception) -> R:
+    if isinstance(came, Exception):
+        raise came
+    return came
 
 
 def _about(

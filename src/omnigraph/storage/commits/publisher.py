@@ -156,14 +156,44 @@ class Publisher:
         """The same with a plan that whoever leads makes, if anything is to be published."""
         return self._published(Waiting(self._ids.next(), prepare=prepare))
 
+    def publish_each(self, prepares: Sequence[Prepare]) -> list[Commit | Exception | None]:
+        """The same of several that one thread brings. Each is a commit of its own: gives what it came to, or why it did not."""
+        together = [Waiting(self._ids.next(), prepare=prepare) for prepare in prepares]
+        begun = self._see_through(together)
+        found = list[Commit | Exception | None]()
+        for waiting in together:
+            try:
+                found.append(self._outcome(waiting, begun))
+            except Exception as error:
+                found.append(error)
+        return found
+
     def _published(self, waiting: Waiting) -> Commit | None:
+        return self._outcome(waiting, self._see_through([waiting]))
+
+    def _see_through(self, together: Sequence[Waiting]) -> float:
+        """Have some plans published, or refused; gives when that was begun."""
         self.reservations.wait_for_threads()
         begun = time.monotonic()
         try:
-            self._await_outcome(waiting)
+            with self._lock:
+                self._queue += together
+                if 0 < self._awaited <= len(self._queue):
+                    self._complete.notify()
+                if self._leader is None:
+                    self._leader = together[0]
+            for waiting in together:
+                if self._leader is not waiting:
+                    waiting.wait()
+                if not waiting.is_done:
+                    self._lead(waiting)
         except BaseException:  # nobody will lead, or be published, in the name of a thread that has gone
-            self._give_up(waiting)
+            for waiting in together:
+                self._give_up(waiting)
             raise
+        return begun
+
+    def _outcome(self, waiting: Waiting, begun: float) -> Commit | None:
         try:
             commit = waiting.outcome()
         except ReadSetChanged:  # whoever wrote on a condition decides anew, and need not come back
@@ -171,18 +201,6 @@ class Publisher:
             raise
         self.reservations.won()
         return commit
-
-    def _await_outcome(self, waiting: Waiting) -> None:
-        with self._lock:
-            self._queue.append(waiting)
-            if len(self._queue) == self._awaited:
-                self._complete.notify()
-            if self._leader is None:
-                self._leader = waiting
-        if self._leader is not waiting:
-            waiting.wait()
-        if not waiting.is_done:
-            self._lead(waiting)
 
     def _give_up(self, waiting: Waiting) -> None:
         """Go without an outcome. Who leads lets another one do it."""

@@ -59,8 +59,9 @@ FOLD_FRAGMENTS: Final = 32
 FOLD_ROWS: Final = 16_384
 """Most rows that a fold writes. A fragment with more than half of that is no longer small."""
 
-FOLD_INDEX_ROWS: Final = 512
-"""A fold extends the scalar indexes when at least so many rows are in none: reading through fewer costs as much as one row."""
+FOLD_INDEX_ROWS: Final = 4_096
+"""A fold extends the scalar indexes when at least so many rows are in none: reading through fewer takes a lookup a fraction of a
+millisecond, and extending takes the writer several."""
 
 TARGET_ROWS: Final = 1_048_576
 """Rows per fragment that compaction aims for."""

@@ -46,6 +46,7 @@ from omnigraph.surfaces.http.revisions import InUse, Revision
 from omnigraph.surfaces.http.routes import ROUTES
 from omnigraph.surfaces.http.routing import ROUTE, Match, Route, Router, WrongMethod, decoded
 from omnigraph.surfaces.http.threads import Threads
+from omnigraph.surfaces.http.together import QuickWrites
 from omnigraph.surfaces.http.tokens import Unauthorized
 from omnigraph.wire.contract import HEADER, agrees, knows_more
 from omnigraph.wire.errors import Code, error_output
@@ -92,6 +93,7 @@ class Application:
         self._admission = PerActor(self.limits.inflight, self.limits.inflight_bytes)
         self.threads = Threads()
         self.quick = QuickReads()
+        self.together = QuickWrites(self.threads)
         self.exports = ExportSlots()
         self.metrics = Metrics()
         self._descriptions: dict[bool, bytes] = {}

@@ -52,11 +52,15 @@ class Threads:
             if not running.done():
                 if call.cancel is not None:
                     call.cancel.set()
-                running.add_done_callback(_read_and_forget)
+                running.add_done_callback(read_and_forget)
                 raise ClientGone
             return await running
         finally:
             watching.cancel()
+
+    def write(self, work: Callable[[], R]) -> asyncio.Future[R]:
+        """Begin a write."""
+        return asyncio.get_running_loop().run_in_executor(self._writes, work)
 
     def later(self, work: Callable[[], None]) -> None:
         """Do something that nobody waits for."""
@@ -77,7 +81,7 @@ def _or_say_why(work: Callable[[], None]) -> None:
         _log.exception("graphs that are not served any more could not be closed")
 
 
-def _read_and_forget(done: asyncio.Future[Any]) -> None:
+def read_and_forget(done: asyncio.Future[Any]) -> None:
     """Nobody waits for this any more: take its error, so that nobody is told that it was never taken."""
     if not done.cancelled():
         done.exception()

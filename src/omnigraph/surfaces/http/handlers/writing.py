@@ -46,7 +46,7 @@ async def _run(call: Call, wanted: ChangeRequest, if_commit: str | None) -> Resp
         call.idempotency_key,
         bool(wanted.embed),
     )
-    return answer(change_output(await call.run(operation)))
+    return answer(change_output(await call.application.together.run(call, operation)))
 
 
 def refuse_condition(call: Call, conditional: str) -> None:

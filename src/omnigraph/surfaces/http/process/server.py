@@ -33,7 +33,7 @@ from starlette.types import ASGIApp
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.http.application import Application
 from omnigraph.surfaces.http.process.activation import Activation, Source
-from omnigraph.surfaces.http.process.allocator import share_heaps
+from omnigraph.surfaces.http.process.allocator import keep_what_is_there, share_heaps
 from omnigraph.surfaces.http.process.background import BackgroundEmbedding
 from omnigraph.surfaces.http.process.connections import BoundedConnection
 from omnigraph.surfaces.http.process.given import GivenGraphs
@@ -146,6 +146,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            keep_what_is_there()
             self._activation.begin()
             self._embedding.begin()
             self._on_start()
