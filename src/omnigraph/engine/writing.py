@@ -185,7 +185,7 @@ class Writing:
             seen = self._view_of(self._store.snapshot_of(onto.branch, state))
             prepared = self.prepared(seen, asked.source, asked.name)
             return _Led(self, prepared, self.run(seen, prepared, asked.params), onto) if self._is_quick(prepared, onto) else None
-        except GraphError:
+        except GraphError:  # it is asked again next to the newest state, where what is wrong is told
             return None
 
     def _next_to_the_newest(self, onto: Onto, write: Callable[[View], Receipt]) -> Receipt:

@@ -21,20 +21,24 @@ RECORDS = [{"type": "Note", "data": {"text": "a"}}]
 
 @contextmanager
 def losing(first: str, then: str) -> Iterator[str]:
-    """An address that passes the first connection on to a server and loses what it answers; others go to the other one."""
+    """An address that passes the first write on to a server and loses what it answers; other connections go to the other one."""
     listening = socket.create_server(("127.0.0.1", 0))
+    to_lose = ["the answer of the first write"]
 
     def serve() -> None:
-        for number in range(100):
+        for _ in range(100):
             try:
                 client, _ = listening.accept()
             except OSError:
                 return
-            threading.Thread(target=passed, args=(client, first if number == 0 else then, number == 0), daemon=True).start()
+            threading.Thread(target=passed, args=(client,), daemon=True).start()
 
-    def passed(client: socket.socket, to: str, lose: bool) -> None:
-        where = urlsplit(to)
+    def passed(client: socket.socket) -> None:
+        begun = client.recv(65536)
+        lose = begun.startswith(b"POST") and bool(to_lose) and bool(to_lose.pop())
+        where = urlsplit(first if lose else then)
         upstream = socket.create_connection((where.hostname or "", where.port or 0))
+        upstream.sendall(begun)
         threading.Thread(target=copied, args=(client, upstream), daemon=True).start()
         try:
             while piece := upstream.recv(65536):

@@ -58,7 +58,7 @@ def note_version(folder: str, number: int) -> bool:
         os.write(hint, said)
         if about.st_size > len(said):
             os.ftruncate(hint, len(said))
-    except OSError:
+    except OSError:  # whoever asked for it puts a file in its place
         return False
     finally:
         os.close(hint)
