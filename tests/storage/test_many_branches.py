@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 from tests.storage.crashing import scratch_folder
-from tests.storage.graphs import PEOPLE, insert, new_graph, place
+from tests.storage.graphs import PEOPLE, content, insert, new_graph, place, rows
 
 from omnigraph.errors import AlreadyExists, HistoryReclaimed, NotFound, UsageError
+from omnigraph.storage import graph_store
+from omnigraph.storage.commits import open_manifests
+from omnigraph.storage.commits.lineage import OpClass
 from omnigraph.storage.commits.manifest import Manifest
+from omnigraph.storage.commits.plan import PlannedChange, PublishPlan
 from omnigraph.storage.files.place import Place
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.tables.changes import Append
 
 FEW, MANY = 5, 120
 UNKNOWN = "01M7HQM0E7R45F2WXMGJJAV6JA"
@@ -148,3 +153,51 @@ def test_a_message_names_a_few_branches_and_says_how_many_there_are(graphs: dict
     with pytest.raises(NotFound) as told:
         GraphStore.open(place(graphs[MANY])).snapshot("nowhere")
     assert f"and {MANY + 1 - 10} more" in (told.value.hint or "")
+
+
+def test_few_manifests_stay_open_and_those_of_deleted_branches_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_manifests, "MOST", 4)
+    monkeypatch.setattr(graph_store, "MOST", 4)
+    store = new_graph(tmp_path)
+    insert(store, first=1)
+    for n in range(10):
+        store.create_branch(f"agent/{n}")
+        insert(store, f"agent/{n}", PEOPLE, **{f"of{n}": n})
+        store.snapshot()
+        assert len(store._open) <= 4
+        assert len(store._newest) <= 4
+    main = store.publisher("main")
+    assert main is store.publisher("main")
+    for n in range(10):  # all but a few are opened again
+        assert set(content(store, f"agent/{n}")) == {"first", f"of{n}"}
+        insert(store, f"agent/{n}", PEOPLE, again=n)
+    for n in range(10):
+        store.delete_branch(f"agent/{n}")
+        with pytest.raises(NotFound):
+            store.snapshot(f"agent/{n}")
+    assert set(store._newest) <= {"main"}
+    assert len(store._open) <= 4
+    store.snapshot()
+    for n in range(4):  # nothing is left of them that would make others go
+        store.create_branch("short")
+        incarnation = store.ref("short").incarnation
+        insert(store, "short", PEOPLE, some=n)
+        store.delete_branch("short")
+        assert incarnation not in store._open._known
+        assert incarnation not in store._open._publishers
+
+
+def test_who_writes_to_a_branch_that_was_let_go_of_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_manifests, "MOST", 1)
+    store = new_graph(tmp_path)
+    insert(store, a=1)
+    store.create_branch("b")
+    held = store.publisher("main")
+    insert(store, "b", PEOPLE, b=1)
+    assert store.publisher("main") is not held  # another one, as in another process
+    before = held.manifest.last_known()
+    insert(store, c=1)
+    handed = store.tables.open(before.tables[PEOPLE]).write(rows(d=1))
+    held.publish(PublishPlan(OpClass.LOGICAL, "insert", before.head.commit, (PlannedChange(PEOPLE, Append(handed, ("d",))),)))
+    insert(store, e=1)
+    assert set(content(store)) == {"a", "c", "d", "e"}

@@ -53,6 +53,7 @@ from omnigraph.storage.commits.name_rules import (
     tag_path,
     taken,
 )
+from omnigraph.storage.commits.open_manifests import MOST, OpenManifests
 from omnigraph.storage.commits.reclaim_fence import require_kept
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.storage.commits.refs import Ref as Ref
@@ -85,10 +86,10 @@ class GraphStore:
         self._ids = ids or UlidSource(clock)
         self._clock = clock or SystemClock()
         self._session = self.tables.session
-        self._manifests: dict[str, Manifest] = {}
-        self._publishers: dict[str, Publisher] = {}
+        self._open = OpenManifests(lambda incarnation: Manifest(place, incarnation, self._session))
         self._refs: dict[str, Ref] = {}
         self._newest: dict[str, tuple[ManifestState, Snapshot]] = {}
+        """By branch; of more than `MOST` those go that came first, and are made again."""
         self.history = LogicalCommits(place, self._manifest)
         self.commit_index = CommitIndex(place, read_only=read_only)
         self._lock = Lock()
@@ -335,6 +336,8 @@ class GraphStore:
         self.place.remove(ref_path(name), said)
         with self._lock:
             self._refs.pop(name, None)
+            self._newest.pop(name, None)
+        self._open.let_go(ref.incarnation)
         return sealed
 
     def _finish_deletion(self, name: str) -> bool:
@@ -405,7 +408,11 @@ class GraphStore:
         if known is None or known[0] is not state:
             head = state.head
             commit = head.logical.id if head.logical is not None else self.history.logical_id(self.ref(branch), head)
-            known = self._newest[branch] = (state, Snapshot(branch, commit, head.schema, state.tables, head.commit, state.recent))
+            known = (state, Snapshot(branch, commit, head.schema, state.tables, head.commit, state.recent))
+            with self._lock:
+                self._newest[branch] = known
+                if len(self._newest) > MOST:
+                    del self._newest[next(iter(self._newest))]
         return known[1]
 
     def snapshot_at(self, name: str) -> Snapshot:
@@ -572,15 +579,12 @@ class GraphStore:
     def publisher(self, branch: str | Ref) -> Publisher:
         """What publishes to a branch."""
         ref = self.ref(branch) if isinstance(branch, str) else branch
-        with self._lock:
-            found = self._publishers.get(ref.incarnation)
-            if found is None:
-                from omnigraph.storage.commits.publisher import Publisher
+        return self._open.publisher(ref.incarnation, partial(self._publisher, ref))
 
-                manifest = self._manifests.setdefault(ref.incarnation, Manifest(self.place, ref.incarnation, self._session))
-                found = Publisher(ref.branch, manifest, self.tables, self._ids, self._clock, partial(self.history.logical, ref))
-                self._publishers[ref.incarnation] = found
-            return found
+    def _publisher(self, ref: Ref, manifest: Manifest) -> Publisher:
+        from omnigraph.storage.commits.publisher import Publisher
+
+        return Publisher(ref.branch, manifest, self.tables, self._ids, self._clock, partial(self.history.logical, ref))
 
     def manifest(self, ref: Ref) -> Manifest:
         """The manifest of a branch, live or not."""
@@ -588,11 +592,7 @@ class GraphStore:
 
     def _manifest(self, incarnation: str) -> Manifest:
         refuse_after_fork()
-        found = self._manifests.get(incarnation)
-        if found is None:
-            with self._lock:
-                found = self._manifests.setdefault(incarnation, Manifest(self.place, incarnation, self._session))
-        return found
+        return self._open.get(incarnation)
 
     def require_writable(self) -> None:
         """Refuse, before anything is written, when the graph was opened read-only."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import omnigraph as og
 from omnigraph.engine import writing
 from omnigraph.engine.history import asked_loads
+from omnigraph.engine.history import repeats as repeats_module
 from omnigraph.engine.history.asked import digest_of
 from omnigraph.engine.parts import parts_of
 from omnigraph.engine.write.commit import Intent
@@ -221,3 +223,37 @@ def test_digests_tell_values_apart() -> None:
     assert len({digest_of("mutate", "main", None, [value]) for value in foreign}) == len(foreign)
     same = [(np.float64(0.5), 0.5), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), (Own(), Own()), ((1, 2), [1, 2])]
     assert all(digest_of("mutate", "main", None, a) == digest_of("mutate", "main", None, b) for a, b in same)
+
+
+def test_each_commit_is_looked_at_once_and_no_more_than_its_key_is_kept(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many keyed writes a day has, the next one looks at what came since, and little is remembered of each."""
+    repeats = parts_of(graph).past.repeats
+    looked: list[str] = []
+    line = parts_of(graph).workspace.store.line
+
+    def counted(branch: str, run: int | None = None) -> Any:
+        for commit in line(branch, run):
+            looked.append(commit.id)
+            yield commit
+
+    monkeypatch.setattr(parts_of(graph).workspace.store, "line", counted)
+    made = [graph.mutate(NOTE, {"t": str(n)}, idempotency_key=f"k{n}").commit for n in range(20)]
+    assert len(looked) <= 2 * 20 + 3
+    (seen,) = repeats._seen.values()
+    assert list(seen.carrying) == [f"k{n}" for n in range(19)]  # that of the last is looked for by the next
+    again = graph.mutate(NOTE, {"t": "3"}, idempotency_key="k3").commit
+    assert again is not None
+    assert made[3] is not None
+    assert again.id == made[3].id
+    monkeypatch.setattr(repeats_module, "REMEMBERED", timedelta(0))
+    assert graph.mutate(NOTE, {"t": "3"}, idempotency_key="k3").commit != made[3]
+    assert seen.carrying == {}
+
+
+def test_of_many_branches_those_are_remembered_that_were_written_to_last(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats_module, "_BRANCHES", 1)
+    first = [graph.mutate(NOTE, {"t": b}, branch=b, idempotency_key="k").commit for b in ("m1", "m2")]
+    assert [graph.mutate(NOTE, {"t": b}, branch=b, idempotency_key="k").commit for b in ("m1", "m2")] == first
+    assert len(parts_of(graph).past.repeats._seen) == 1

@@ -19,7 +19,9 @@ A key is remembered for a day; after that, a write with it is a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Lock
 from typing import Final, TypeVar
@@ -27,13 +29,16 @@ from typing import Final, TypeVar
 from omnigraph.errors import AlreadyExists, KeyReused
 from omnigraph.model.frozen import frozen
 from omnigraph.storage.commits.lineage import Commit
-from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.graph_store import GraphStore, Ref
 
 R = TypeVar("R")
 
 REMEMBERED: Final = timedelta(days=1)
 _RUN: Final = 256
 """Commits that are read at a time."""
+
+_BRANCHES: Final = 128
+"""Branches of which it is remembered what was seen."""
 
 
 @frozen
@@ -48,14 +53,24 @@ class Keyed:
     """A digest of what it was asked to do."""
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What was looked through of a branch."""
+
+    newest: str = ""
+    """The newest commit that was looked at."""
+    carrying: OrderedDict[str, tuple[str, int]] = field(default_factory=OrderedDict)
+    """By key, the commit and when it was made, oldest first. Of whole commits a busy day would be gigabytes."""
+
+
 class Repeats:
     """The keys that commits carry, by branch. Safe from any thread."""
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
         self._lock = Lock()
-        self._seen: dict[str, tuple[str, dict[str, Commit]]] = {}
-        """By incarnation of a branch: the newest commit that was looked at, and commits by key."""
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        """By incarnation of a branch; those that were asked for lately."""
 
     def earlier(self, keyed: Keyed) -> Commit | None:
         """The commit that a write was made by, if it was. Refuses a key that another one has."""
@@ -71,19 +86,35 @@ class Repeats:
     def _carrying(self, branch: str, key: str) -> Commit | None:
         """The newest commit made on a branch, of the last day, that carries a key."""
         with self._lock:
+            line = self._store.line(branch, _RUN)  # first: it finds out when the name was given to another branch
             ref = self._store.ref(branch)
-            incarnation = ref.incarnation
-            newest, known = self._seen.get(incarnation, ("", {}))
             oldest = int((self._store.clock.now() - REMEMBERED).timestamp() * 1_000_000)
-            fresh: list[Commit] = []
-            for commit in self._store.line(branch, _RUN):
-                if commit.id in (newest, ref.fork_commit) or commit.created_at < oldest:
-                    break
-                fresh.append(commit)
-            kept = {k: c for k, c in known.items() if c.created_at >= oldest}
-            kept |= {c.idempotency_key: c for c in reversed(fresh) if c.idempotency_key is not None}
-            self._seen[incarnation] = (fresh[0].id if fresh else newest, kept)
-            return kept.get(key)
+            seen = self._looked_through(ref, line, oldest)
+            found = seen.carrying.get(key)
+        if found is None or found[1] < oldest:
+            return None
+        return self._store.history.find(ref, found[0])[1]
+
+    def _looked_through(self, ref: Ref, line: Iterator[Commit], oldest: int) -> _Seen:
+        """What there is of a branch, back to a moment: commits that were not seen yet are read, the newest first."""
+        seen = self._seen.setdefault(ref.incarnation, _Seen())
+        self._seen.move_to_end(ref.incarnation)
+        while len(self._seen) > _BRANCHES:
+            self._seen.popitem(last=False)
+        fresh: list[Commit] = []
+        for commit in line:
+            if commit.id in (seen.newest, ref.fork_commit) or commit.created_at < oldest:
+                break
+            fresh.append(commit)
+        for commit in reversed(fresh):
+            if commit.idempotency_key is not None:
+                seen.carrying[commit.idempotency_key] = (commit.id, commit.created_at)
+                seen.carrying.move_to_end(commit.idempotency_key)
+        if fresh:
+            seen.newest = fresh[0].id
+        while seen.carrying and next(iter(seen.carrying.values()))[1] < oldest:
+            seen.carrying.popitem(last=False)
+        return seen
 
     def once(self, keyed: Keyed | None, write: Callable[[], R], answer: Callable[[Commit], R]) -> R:
         """Write, unless it was written before: then the answer is that of the commit. What the write is based on is taken."""
