@@ -23,7 +23,7 @@ demo: $(VENV)/run.stamp ## set up and show the main job, end to end
 
 test: check ## every check and every test
 	@$(SAY) "Tests"
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(VENV)/dev.stamp ## ruff, mypy --strict, import layers
 	@$(SAY) "Style (ruff)"

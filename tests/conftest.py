@@ -5,9 +5,9 @@ Folders of tests are in memory where there is room: no claim is about the disk, 
 file system's. A folder goes with its test unless the test failed. What was made by collecting 8,000 tests stays, so nobody
 looks for garbage in it.
 
-Two processes share the tests: each begins with one half of the list, and who is done first takes over from the end of the other's.
-So each half begins with what takes long, and ends with what is done in a moment. All that use the Spark session of their process
-are in the first half: a session starts for twenty seconds, and one process has to start one.
+Three processes share the tests, one more than there are cores: now and then each waits for a child or a disk. Each begins with its
+part of the list, and who is done first takes over from the end of another's. So what takes long is not at the end. All that use the
+Spark session of their process are at the beginning: a session starts for twenty seconds, and one process has to start one.
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ class Transport:
         base = f"{self.url}/graphs/{quote(graph, safe='')}"
         self._waiting = httpx.Timeout(timeout, read=None)
         """For what takes as long as it takes: the server bounds it."""
-        self._made: Callable[[], httpx.Client] = partial(httpx.Client, base_url=base, headers=headers, timeout=timeout)
+        tls = base.startswith("https:")  # what is sent without it needs no certificates, which take long to read
+        settings: dict[str, Any] = {"base_url": base, "headers": headers, "timeout": timeout, "verify": tls}
+        self._made: Callable[[], httpx.Client] = partial(httpx.Client, **settings)
         self._client = self._made()
 
     def __repr__(self) -> str:

@@ -22,6 +22,7 @@ from omnigraph.engine.load.run.request import Request
 from omnigraph.engine.load.run.runner import in_order
 from omnigraph.language import Source
 from omnigraph.storage.commits import leases
+from omnigraph.storage.lance_format.small_files import SmallFiles
 from omnigraph.storage.tables import table
 
 TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))
@@ -79,16 +80,21 @@ def test_a_large_load_holds_a_lease_and_gives_it_back(tmp_path: Path) -> None:
     assert held[-1] == 0
 
 
-def test_a_writer_that_fails_is_heard_of_and_nothing_is_published(tmp_path: Path) -> None:
+@pytest.mark.parametrize("people", [4, 1_000])
+def test_a_writer_that_fails_is_heard_of_and_nothing_is_published(people: int, tmp_path: Path) -> None:
+    """A few rows are in a file that is made here, many in one of Lance."""
     g = graph(tmp_path)
+    lines = [{"type": "Person", "data": {"name": f"p{n}"}} for n in range(people)]
     with (
-        patch.object(table, "write_fragments", side_effect=OSError("no space left on device")),
-        pytest.raises(og.StorageError, match="no space left"),
+        patch.object(
+            *((SmallFiles, "written") if people < 5 else (table, "write_fragments")), side_effect=OSError("disk is full")
+        ),
+        pytest.raises(og.StorageError, match="disk is full"),
     ):
-        g.load(PEOPLE_LINES)
+        g.load(lines)
     assert len(g.commits()) == 1
-    g.load(PEOPLE_LINES)
-    assert counts(g)["Person"] == 4
+    g.load(lines)
+    assert counts(g)["Person"] == people
 
 
 def test_a_graph_opened_to_read_refuses(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ these processes, but Spark asks nobody when it plans.
 
 import sys
 
+if any(name.startswith("pyspark.") for name in sys.orig_argv):  # what is in an archive is compiled by every process anew
+    sys.path = [path for path in sys.path if not path.endswith((".zip", ".jar"))]
+
 if "pyspark.daemon" in sys.orig_argv:
     import pandas  # noqa: F401
 

@@ -197,7 +197,8 @@ def one_of(vec: Vec, known: Set[Any]) -> Mask:
     """Row by row, whether a value is in a set. To Python equal numbers are equal whatever their type, and so are their hashes."""
     if vec.plain is None:
         column = vec.to_arrow()
-        if pa.types.is_string(column.type):  # many texts are compared where they are; one that is no UTF-8 is none of them
+        # Many texts are compared where they are, unless there are more to look for; one that is no UTF-8 is none of them.
+        if pa.types.is_string(column.type) and len(known) <= len(vec):
             texts = [item for item in known if isinstance(item, str) and item.isprintable()]
             if len(texts) == len(known):
                 return np.asarray(pc.is_in(column, value_set=pa.array(texts, column.type)), np.bool_)

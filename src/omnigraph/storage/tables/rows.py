@@ -263,8 +263,9 @@ def scan_without(table: Table, column: str, fragments: Iterable[int]) -> Iterato
 
 def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> Iterator[pa.RecordBatch]:
     """Rows of data files that nothing refers to yet, as they were written, blobs as bytes: read through a version nobody sees."""
-    if written.unstored is not None:
-        yield from written.unstored.rows.to_batches()
+    few = _few_of(table, written)
+    if few is not None:
+        yield from few.to_batches()
         return
     _, handle = table.apply(state, Overwrite(written))
     if handle is not None:
@@ -272,8 +273,20 @@ def rows_of_written(table: Table, state: TableState, written: WrittenRows) -> It
             yield from handle.scanner(scan_in_order=True, blob_handling="all_binary").to_batches()
 
 
+def _few_of(table: Table, written: WrittenRows) -> pa.Table | None:
+    """Rows that were written a moment ago, if they are so few that they are still in memory."""
+    if written.unstored is not None:
+        return written.unstored.rows
+    files = [file.path for fragment in written.fragments for file in fragment.files]
+    rows = table.recent.of(f"{table.location}/{DATA}/{files[0]}", table.columns, table.schema) if len(files) == 1 else None
+    return rows if rows is not None and rows.num_rows == written.rows else None
+
+
 def columns_of_written(table: Table, state: TableState, written: WrittenRows, columns: Sequence[str]) -> pa.Table:
     """Some columns of rows in data files that nothing refers to yet, as they were written."""
+    few = _few_of(table, written)
+    if few is not None:
+        return few.select(list(columns))
     _, handle = table.apply(state, Overwrite(written))
     if handle is None:
         return pa.schema([table.schema.field(name) for name in columns]).empty_table()

@@ -1,17 +1,22 @@
-"""Rows to data files while they are still coming: one thread per type, each with a short queue."""
+"""Rows to data files while they are still coming: one thread per type, each with a short queue.
+
+A few rows are handed on as a table, whose file is made in a moment: a stream takes Lance some milliseconds, however short it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from itertools import chain
 from queue import Empty, Full, Queue
 from threading import Event, Thread
 
 import pyarrow as pa
 
 from omnigraph.storage.tables.changes import WrittenRows
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.recent_rows import KEPT_ROWS
+from omnigraph.storage.tables.table import Rows, Table
 
 _QUEUED = 2
 _PATIENCE = 0.2
@@ -64,9 +69,19 @@ class Writer:
                 return
             yield batch
 
+    def _rows(self) -> Rows:
+        """What comes: as a table if it is little, else as a stream."""
+        batches, begun, rows = self._batches(), list[pa.RecordBatch](), 0
+        for batch in batches:
+            begun.append(batch)
+            rows += batch.num_rows
+            if rows > KEPT_ROWS:
+                return pa.RecordBatchReader.from_batches(self._schema, chain(begun, batches))
+        return pa.Table.from_batches(begun, self._schema)
+
     def _run(self) -> None:
         try:
-            written = self._table.write(pa.RecordBatchReader.from_batches(self._schema, self._batches()))
+            written = self._table.store(self._rows())
         except BaseException as error:  # whoever waits for it must hear of it
             self._written.set_exception(error)
         else:
