@@ -24,6 +24,7 @@ from omnigraph.language import Source
 from omnigraph.storage.commits import leases
 from omnigraph.storage.lance_format.small_files import SmallFiles
 from omnigraph.storage.tables import table
+from omnigraph.storage.tables.recent_rows import KEPT_ROWS
 
 TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))
 
@@ -102,3 +103,24 @@ def test_a_graph_opened_to_read_refuses(tmp_path: Path) -> None:
     g = og.open(tmp_path / "graph-0", read_only=True)
     with pytest.raises(og.UsageError, match="read-only"):
         g.load(PEOPLE_LINES)
+
+
+def test_few_rows_need_no_stream_of_lance_and_are_not_read_back(tmp_path: Path) -> None:
+    g = graph(tmp_path)
+    g.load(PEOPLE_LINES)  # how files of these columns look is learnt
+
+    def people(first: int, count: int) -> list[dict[str, object]]:
+        return [{"type": "Person", "data": {"name": f"p{first + n}"}} for n in range(count)]
+
+    nothing = AssertionError("it was asked for")
+    for name in ("append", "merge"):
+        with patch.object(table, "write_fragments", side_effect=nothing), patch.object(table.Table, "apply", side_effect=nothing):
+            g.load(people(0 if name == "append" else 5, 10), mode=name)
+    with patch.object(table, "write_fragments", side_effect=OSError("asked")), pytest.raises(og.StorageError, match="asked"):
+        g.load(people(100, KEPT_ROWS + 1))
+    assert counts(g)["Person"] == 4 + 15
+    for first, count in ((1_000, KEPT_ROWS - 1), (2_000, KEPT_ROWS), (3_000, KEPT_ROWS + 1)):
+        loaded = g.load(people(first, count))
+        assert g.load(people(first, count)).commit == loaded.commit  # every one of them is there
+    assert counts(g)["Person"] == 4 + 15 + 3 * KEPT_ROWS
+    g.verify()

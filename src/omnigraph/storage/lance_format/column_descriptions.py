@@ -33,7 +33,7 @@ _PLACE: Final = struct.Struct("<QQ")
 _DIRECT, _ENCODED, _NAME = 2, 1, 1
 _OF_COLUMN, _PAGES, _OF_PAGE = 1, 2, 4
 
-MOST_REMEMBERED: Final = 1 << 16
+MOST_REMEMBERED: Final = 1 << 14
 """Files that are known to be sound; beyond that they are looked at again."""
 
 
