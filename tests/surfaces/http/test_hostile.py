@@ -16,6 +16,7 @@ import httpx
 import pytest
 from tests.surfaces.http.conftest import TOKENS, Running, people, serving
 
+from omnigraph.surfaces.http.describing.parameters import KEYLESS, REPEATABLE
 from omnigraph.surfaces.http.routes import ROUTES
 
 AUTH = f"Authorization: Bearer {TOKENS['ada']}\r\n"
@@ -247,3 +248,77 @@ def test_the_log_is_json_for_programs(tmp_path: Path) -> None:
     with serving(people(tmp_path), more=("--access-log", "--log-format", "json")) as running, running.client() as client:
         client.get("/branches", headers={"X-Request-Id": "of-mine"})
     assert any("of-mine" in json.dumps(json.loads(line)) for line in running.log if line.startswith("{"))
+
+
+HALF = r"a\ud800b"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("query", {"query": "query q($n: I32) { match { $p: Person { age: $n } } return { $p.name } }", "params": {"n": HALF}}),
+        ("query", {"query": HALF}),
+        ("mutate", {"query": "query q($n: String) { insert Person { name: $n } }", "params": {"n": HALF}}),
+        ("put", {"type": "Person", "values": {"name": HALF}}),
+        ("put", {"type": HALF, "values": {}}),
+        ("branches", {"name": HALF}),
+        ("branches/merge", {"source": HALF}),
+        ("schema/plan", {"schema_source": f"node {HALF} {{}}"}),
+        ("queries/" + "x", {"params": {HALF: 1}}),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_half_a_character_is_refused_wherever_it_stands(server: Running, path: str, body: dict[str, object]) -> None:
+    sent = json.dumps(body).replace("\\\\", "\\").encode()
+    assert rb"\ud800" in sent
+    status, answered = ask(server, post(sent, f"/graphs/people/{path}"))
+    said = json.loads(answered)
+    assert (status, said["code"]) == (400, "bad_request")
+    assert "surrogate" in said["error"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        rf'{{"type":"Person","data":{{"name":"{HALF}"}}}}',
+        rf'{{"type":"{HALF}","data":{{"name":"x"}}}}',
+        rf'{{"type":"Person","data":{{"name":"x","{HALF}":1}}}}',
+        rf'{{"edge":"Knows","from":"{HALF}","to":"{HALF}"}}',
+    ],
+)
+def test_half_a_character_in_a_record_is_quoted_in_the_error(server: Running, line: str) -> None:
+    strict = post(line.encode(), "/graphs/people/load/ndjson?mode=merge", kind="Content-Type: application/x-ndjson\r\n")
+    lenient = post(json.dumps({"data": line}).encode(), "/graphs/people/load")
+    for sent, answers in ((strict, {400}), (lenient, {400, 200})):  # an unknown member is dropped there
+        status, answered = ask(server, sent)
+        said = json.loads(answered)  # it is JSON, whatever is quoted
+        assert status in answers, said
+        assert ("error" in said) == (status == 400)
+
+
+def test_whole_pairs_and_escaped_backslashes_are_texts(server: Running) -> None:
+    for text in ("\U0001f600", "\\ud800"):
+        body = json.dumps(
+            {"query": "query q($n: String) { match { $p: Person { name: $n } } return { $p.name } }", "params": {"n": text}}
+        )
+        assert ask(server, post(body.encode()))[0] == 200
+
+
+def test_a_condition_is_refused_where_nobody_looks_at_it(server: Running) -> None:
+    """A write that was meant for one commit may not happen on another."""
+    for route in ROUTES:
+        if not route.of_graph or route.operation_id not in REPEATABLE | KEYLESS or route.path.endswith("/mcp"):
+            continue
+        path = route.path.replace("{graph_id}", "people").replace("{", "").replace("}", "")
+        if path.endswith("/if-graph-commit"):
+            continue
+        content = b"{}" if route.method == "POST" else b""
+        head = (
+            f"{route.method} {path} HTTP/1.1\r\nHost: x\r\n{AUTH}{JSON}Omnigraph-If-Graph-Commit: 01M7TWTHISISNOTTHEHEAD0000\r\n"
+        )
+        status, answered = ask(server, f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        said = json.loads(answered)
+        if route.operation_id in ("cluster_mutate", "cluster_change"):
+            assert status == 400, said  # they ask for a body first
+        else:
+            assert (status, "Omnigraph-If-Graph-Commit" in said["error"]) == (400, True), (path, said)

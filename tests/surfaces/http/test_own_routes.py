@@ -194,6 +194,9 @@ def test_who_asks(ada: httpx.Client) -> None:
     assert httpx.get(f"{root}/whoami").status_code == 401
 
 
+ZOE = 'query q() { match { $p: Person { name: "Zoe 10" } } return { $p.age as age } }'
+
+
 def test_files_are_loaded_as_one_commit(ada: httpx.Client) -> None:
     on = branch(ada, "own/files")
     people = b"name,age\nCarl,5\n"
@@ -205,6 +208,9 @@ def test_files_are_loaded_as_one_commit(ada: httpx.Client) -> None:
         [{"name": "Knows", "entities_loaded": 1}],
     )
     assert done["commit"]["message"] == "files"
+    numbered = archive(*((f"{n}/Person.csv", f"name,age\nZoe {n},{n}\n".encode()) for n in (10, 9, 2)))
+    assert ada.post("/load/files", params={"branch": on}, content=numbered, headers=TAR).status_code == 200
+    assert ada.post("/query", json={"query": ZOE, "branch": on}).json()["rows"] == [{"age": 10}]
     wrong = ada.post(
         "/load/files", params={"branch": on}, content=archive(("0000/Person.csv", b"name,age\nX,old\n")), headers=TAR
     )

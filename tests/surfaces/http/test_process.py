@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -208,6 +209,41 @@ def test_stopping_lets_requests_end(tmp_path: Path) -> None:
     assert og.open(where).query("query c() { match { $p: Person } return { count($p) as n } }").one() == {"n": 20_002}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nobody_waits_for_a_server_that_drains(workers: int, tmp_path: Path) -> None:
+    """Who connects while the last requests end is refused, or told, and does not wait until it has ended."""
+    line = json.dumps({"type": "Person", "data": {"name": "late"}}).encode()
+    with serving(people(tmp_path), more=("--workers", str(workers))) as running:
+        host, port = running.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), 30) as loading:
+            head = f"POST /graphs/people/load/ndjson?mode=merge HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKENS['ada']}\r\n"
+            kind = f"Content-Type: application/x-ndjson\r\nContent-Length: {len(line)}\r\n\r\n"
+            loading.sendall((head + kind).encode() + line[:10])
+            time.sleep(0.3)
+            running.process.send_signal(signal.SIGTERM)
+            time.sleep(0.7)
+            for _ in range(10):
+                begun = time.monotonic()
+                try:
+                    assert httpx.get(f"{running.url}/readyz", timeout=10, verify=NO_CERTIFICATES).status_code == 503
+                except httpx.TimeoutException:
+                    pytest.fail("it waited")
+                except httpx.TransportError:  # refused
+                    pass
+                assert time.monotonic() - begun < 2
+                time.sleep(0.05)
+            loading.sendall(line[10:])
+            assert loading.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert running.process.wait(60) == 0
+
+
+def worked(pid: int) -> float:
+    """Seconds that a process has worked."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_a_client_that_goes_cancels_its_read(tmp_path: Path) -> None:
     """A read that takes a minute, left after a moment: the thread it ran in is free for the next."""
     graph = og.init(tmp_path / "many.omni", schema="node N { k: I64 @key }", durability="os")
@@ -221,6 +257,9 @@ def test_a_client_that_goes_cancels_its_read(tmp_path: Path) -> None:
                 pytest.raises(httpx.TimeoutException),
             ):
                 client.post(f"{running.url}/graphs/many/query", json={"query": text}, timeout=0.3)
+            left = worked(running.process.pid)
+            time.sleep(0.5)
+            assert worked(running.process.pid) - left < 0.1 + 0.05  # by the clock of the process, whatever else runs here
         begun = time.monotonic()
         with running.client(graph="many") as client:
             found = client.post("/query", json={"query": "query q() { match { $a: N { k: 7 } } return { $a.k } }"})

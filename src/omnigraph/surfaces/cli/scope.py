@@ -221,12 +221,10 @@ class Command(click.Command):
         given = ctx.ensure_object(Globals)
         for flag, purpose in PURPOSE.items():
             if given.given(flag) and flag not in self.usable:
-                words = ctx.command_path.split()[1:]
-                label = " ".join(words if words[0] in _IN_TWO_WORDS else words[:1])
                 of_upkeep = self.capability is Capability.DIRECT and "cluster" in self.usable
                 or_cluster = " Or --cluster and --graph." if of_upkeep else ""
                 raise ScopeError(
-                    f"`{label}` is a {self.capability.value} command: --{flag} {purpose}, which does not apply to it",
+                    f"`{_label(ctx)}` is a {self.capability.value} command: --{flag} {purpose}, which does not apply to it",
                     hint=f"{_ADVICE[self.capability]}{or_cluster}",
                 )
         return super().invoke(ctx)
@@ -318,11 +316,17 @@ def _store(target: str) -> str:
     return checked(target)
 
 
+def _label(context: click.Context | None = None) -> str:
+    """What the command that runs is called."""
+    words = (context or click.get_current_context()).command_path.split()[1:]
+    return " ".join(words if words[0] in _IN_TWO_WORDS else words[:1])
+
+
 def _served(server: str, graph: str | None, token: TokenFor | None = None) -> str:
     command = click.get_current_context().command
     if isinstance(command, Command) and command.capability is Capability.DIRECT:
         hint = "Give --store, or --cluster and --graph." if "cluster" in command.usable else "Give --store."
-        raise ScopeError(f"`{command.name}` works on a graph itself, not through a server", hint=hint)
+        raise ScopeError(f"`{_label()}` works on a graph itself, not through a server", hint=hint)
     from omnigraph.surfaces.cli.servers import served
 
     return served(server, graph, here().settings, token)
@@ -333,7 +337,7 @@ def _in_cluster(cluster: str, graph: str | None) -> str:
     command = click.get_current_context().command
     if isinstance(command, Command) and "cluster" not in command.usable:
         instead = "Go through a server (--server)" if command.capability is Capability.DATA else "Give the path of the graph"
-        raise ScopeError(f"`{command.name}` does not work on a cluster", hint=f"{instead}, or give --store.")
+        raise ScopeError(f"`{_label()}` does not work on a cluster", hint=f"{instead}, or give --store.")
     from omnigraph.cluster.serving.revision import find_graph
 
     return find_graph(here().settings.cluster(cluster), graph)[1]

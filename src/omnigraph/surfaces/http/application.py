@@ -37,8 +37,9 @@ from omnigraph.surfaces.http.answering.compression import Packing, accepted
 from omnigraph.surfaces.http.answering.exports import ExportSlots
 from omnigraph.surfaces.http.bodies import ClientGone, TooSlow, WrongMediaType
 from omnigraph.surfaces.http.calls import Call, no_graph
-from omnigraph.surfaces.http.describing.parameters import refuse_key, require_known
+from omnigraph.surfaces.http.describing.parameters import refuse_condition, refuse_key, require_known
 from omnigraph.surfaces.http.graphs import is_graph_id
+from omnigraph.surfaces.http.handlers.writing import CONDITION
 from omnigraph.surfaces.http.process.limits import Limits
 from omnigraph.surfaces.http.process.metrics import Metrics
 from omnigraph.surfaces.http.quick import QuickReads
@@ -245,6 +246,8 @@ class Application:
             require_known(match.route, call.parameters)
         if call.header_values(b"idempotency-key"):
             refuse_key(match.route)
+        if call.header_values(CONDITION):
+            refuse_condition(match.route)
         return await match.route.handler(call)
 
     def _out_of_contract(self, route: Route, said: list[bytes]) -> Response | None:

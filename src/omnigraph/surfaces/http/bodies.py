@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from types import coroutine
 from typing import Any, Final, NoReturn, TypeVar
@@ -31,6 +32,9 @@ class TooSlow(Exception):
 
 class WrongMediaType(Exception):
     """The body is not of a kind that the route takes."""
+
+
+_MAY_BE_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 async def read_body(
@@ -112,7 +116,12 @@ def decode(body: bytes, struct: type[T], what: str = "request body") -> T:
 def parse(body: bytes) -> Any:
     """JSON as values; raises ValueError."""
     try:
-        return _DECODER.decode(body.decode())
+        found = _DECODER.decode(body.decode())
+        if _MAY_BE_HALF.search(body) is not None:
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError:
+        raise ValueError('a text has half of a surrogate pair (as in "\\ud800"), which is no character') from None
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
     except RecursionError:

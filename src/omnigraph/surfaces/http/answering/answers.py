@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -22,24 +23,35 @@ JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson; charset=utf-8"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
 FEW_ROWS: Final = 64
 """Rows up to which a type of their own would cost more than it saves."""
 
 
+def encoded(value: object) -> bytes:
+    """JSON. Half a surrogate pair, which somebody sent and an error quotes, stands there as its escape."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
+        return _HALF.sub(lambda half: f"\\\\u{ord(half[0]):04x}", text).encode()
+
+
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A struct as JSON."""
-    return Response(_ENCODER.encode(value), status, headers, JSON)
+    return Response(encoded(value), status, headers, JSON)
 
 
 def error_answer(error: GraphError) -> Response:
     """An error as JSON."""
     status, body = error_output(error)
-    return Response(_ENCODER.encode(body), status, {"Retry-After": "60"} if status == 429 else None, JSON)
+    return Response(encoded(body), status, {"Retry-After": "60"} if status == 429 else None, JSON)
 
 
 def refused(status: int, text: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:
     """An error that has no class of ours: it is about the request, not about a graph."""
-    return Response(_ENCODER.encode(ErrorOutput(error=text, **members)), status, headers, JSON)
+    return Response(encoded(ErrorOutput(error=text, **members)), status, headers, JSON)
 
 
 def rows_answer(result: Result, *, legacy: bool = False) -> Response:

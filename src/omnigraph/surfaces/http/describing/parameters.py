@@ -181,3 +181,25 @@ def refuse_key(route: Route) -> None:
             f"{route.method} {route.path} takes no Idempotency-Key",
             hint="Leave it out. If no answer comes, look whether it was done before you send it again.",
         )
+
+
+_CONDITIONAL: Final = frozenset(
+    {
+        "cluster_mutate",
+        "cluster_mutate_if_graph_commit",
+        "cluster_change",
+        "cluster_invoke_query",
+        "cluster_invoke_query_if_graph_commit",
+    }
+)
+"""Writes that look at the header of a condition, or say which route does."""
+
+
+def refuse_condition(route: Route) -> None:
+    """Refuse a condition where it would not be looked at: the write would happen whatever the branch is at."""
+    if route.operation_id in (REPEATABLE | KEYLESS) - _CONDITIONAL:
+        hint = "Give `if_graph_commit` in the body." if route.operation_id == "cluster_put" else _MUTATIONS_TAKE_IT
+        raise UsageError(f"{route.method} {route.path} takes no Omnigraph-If-Graph-Commit", hint=hint)
+
+
+_MUTATIONS_TAKE_IT: Final = "Mutations and stored queries take one, at …/if-graph-commit. Nothing was changed."

@@ -25,7 +25,7 @@ from omnigraph.wire.requests import IngestRequest, LoadMode
 
 NDJSON_TYPE: Final = "application/x-ndjson"
 TAR_TYPE: Final = "application/x-tar"
-_MEMBER: Final = re.compile(r"[0-9]{4,}(/[^/\0]+)+")
+_MEMBER: Final = re.compile(r"[0-9]+(/[^/\0]+)+")
 
 
 async def load(call: Call) -> Response:
@@ -93,12 +93,13 @@ def unpacked(archive: Path, into: Path) -> list[str]:
             for member in members:
                 if not member.isreg() or member.issparse() or _MEMBER.fullmatch(member.name) is None or ".." in member.name:
                     raise UsageError(
-                        f"{member.name[:200]!r} is not a file of a load", hint="Members are plain files, NUMBER/NAME."
+                        f"{member.name[:200]!r} is not a file of a load",
+                        hint="Members are plain files, NUMBER/NAME: `0/Person.csv`.",
                     )
                 members.extract(member, into, filter="data")
     except tarfile.TarError as error:
         raise UsageError(f"the archive cannot be read: {error}", hint="Send an uncompressed tar archive.") from None
-    return [str(folder) for folder in sorted(into.iterdir())]
+    return [str(folder) for folder in sorted(into.iterdir(), key=lambda folder: (int(folder.name), folder.name))]
 
 
 @contextmanager

@@ -276,6 +276,7 @@ def _supervise(settings: ServerSettings, listening: socket.socket, on_start: Cal
                         workers[at] = _start_worker(settings, listening, environment, at)
         finally:
             _signal(workers, signal.SIGTERM)
+            listening.close()  # who comes now is refused: nobody would accept, and they would wait to the end
             for worker in workers:
                 worker.wait()
     return 0
