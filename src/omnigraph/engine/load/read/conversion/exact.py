@@ -129,7 +129,8 @@ class Reader:
     def record(self, number: int, value: object) -> None:
         """One record."""
         if not isinstance(value, Mapping):
-            self._broken(number, "record", "", f"a record is an object, not {named(value)}", value=shown(value))
+            instead = "; each stands on a line of its own" if isinstance(value, list) else ""
+            self._broken(number, "record", "", f"a record is an object, not {named(value)}{instead}", value=shown(value))
             return
         value = of_change(value) if is_change(value) else value
         type_ = self._type(number, value)
