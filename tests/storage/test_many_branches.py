@@ -201,3 +201,17 @@ def test_who_writes_to_a_branch_that_was_let_go_of_goes_on(tmp_path: Path, monke
     held.publish(PublishPlan(OpClass.LOGICAL, "insert", before.head.commit, (PlannedChange(PEOPLE, Append(handed, ("d",))),)))
     insert(store, e=1)
     assert set(content(store)) == {"a", "c", "d", "e"}
+
+
+def test_branches_that_others_deleted_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_store, "MOST_REFS", 8)
+    mine, other = new_graph(tmp_path), GraphStore.open(place(tmp_path))
+    for n in range(20):
+        mine.create_branch(f"agent/{n}")
+        other.snapshot(f"agent/{n}")
+        mine.delete_branch(f"agent/{n}")
+        assert len(other._refs) <= 8
+        assert len(mine._refs) == 1
+    with pytest.raises(HistoryReclaimed):
+        other.locate(UNKNOWN)  # looks at all that there are
+    assert set(other._refs) == {"main"}

@@ -8,6 +8,7 @@ given. So its checks, its conflicts and its commit are those of any mutation.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -50,6 +51,9 @@ from omnigraph.storage.graph_store import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.engine.write.vectors import Embedding, Filled, MadeVectors
+    from omnigraph.storage.commits.publisher import Publisher
+
+_log = logging.getLogger(__name__)
 
 _ID = PropertyType(Scalar.STRING)
 
@@ -147,17 +151,23 @@ class Writing:
     def mutate_each(self, asked: Sequence[Asked]) -> list[Receipt | Exception]:
         """The same of several without keys, in one thread. Each is a commit of its own; quick ones are published together."""
         found: list[Receipt | Exception | None] = [None] * len(asked)
-        quick: dict[str, list[tuple[int, _Led]]] = {}
+        quick: dict[Publisher, list[tuple[int, _Led]]] = {}
         for at, one in enumerate(asked):
             led = self._at_a_glance(one)
             if led is not None:
-                quick.setdefault(one.onto.branch, []).append((at, led))
-        for branch, some in quick.items():
-            made = self._store.publisher(branch).publish_each([led for _, led in some])
+                quick.setdefault(led.publisher, []).append((at, led))
+        for publisher, some in quick.items():
+            try:
+                made = publisher.publish_each([led for _, led in some])
+            except Exception as error:  # of this branch; what became of others is told by themselves
+                made = [error] * len(some)
             for (at, led), came in zip(some, made, strict=True):
                 if not isinstance(came, _NOT_AT_A_GLANCE):
                     found[at] = led.told(came)
-            self._after_write(branch, some[0][1].view.catalog)
+            try:
+                self._after_write(publisher.branch, some[0][1].view.catalog)
+            except Exception as error:  # what was committed is committed
+                _log.warning("upkeep of branch %s could not be begun: %s", publisher.branch, error)
         return [self._receipt_or_error(one) if done is None else done for done, one in zip(found, asked, strict=True)]
 
     def _receipt_or_error(self, one: Asked) -> Receipt | Exception:
@@ -181,10 +191,13 @@ class Writing:
         onto = asked.onto
         try:
             self._store.require_writable()
-            state = self._store.publisher(onto.branch).manifest.last_known()
+            publisher = self._store.publisher(onto.branch)
+            state = publisher.manifest.last_known()
             seen = self._view_of(self._store.snapshot_of(onto.branch, state))
             prepared = self.prepared(seen, asked.source, asked.name)
-            return _Led(self, prepared, self.run(seen, prepared, asked.params), onto) if self._is_quick(prepared, onto) else None
+            if not self._is_quick(prepared, onto):
+                return None
+            return _Led(self, publisher, prepared, self.run(seen, prepared, asked.params), onto)
         except GraphError:  # it is asked again next to the newest state, where what is wrong is told
             return None
 
@@ -273,7 +286,7 @@ class Writing:
         """Run a mutation next to its view, or, if it is quick, next to what there is when its turn comes."""
         if self._is_quick(prepared, onto):
             with suppress(Unprepared):
-                return self._led(_Led(self, prepared, run, onto))
+                return self._led(_Led(self, self._store.publisher(onto.branch), prepared, run, onto))
         return self._prepared_here(prepared, run, onto)
 
     def _prepared_here(self, prepared: Prepared, run: Run, onto: Onto) -> Receipt:
@@ -294,7 +307,7 @@ class Writing:
     def _led(self, led: _Led) -> Receipt:
         """Run a quick mutation next to the state that its group finds, in the thread that leads the group."""
         with in_words_of(led.view):
-            made = self._store.publisher(led.branch).publish_prepared(led)
+            made = led.publisher.publish_prepared(led)
         self._after_write(led.branch, led.view.catalog)
         return led.receipt(made)
 
@@ -330,9 +343,11 @@ class _Led:
     Its parameters are bound already: what a caller gave may be an object of any kind, which nobody else waits for.
     """
 
-    __slots__ = ("_onto", "_prepared", "_run", "_writing", "outcome")
+    __slots__ = ("_onto", "_prepared", "_run", "_writing", "outcome", "publisher")
 
-    def __init__(self, writing: Writing, prepared: Prepared, run: Run, onto: Onto) -> None:
+    def __init__(self, writing: Writing, publisher: Publisher, prepared: Prepared, run: Run, onto: Onto) -> None:
+        self.publisher = publisher
+        """Of the branch that was seen when it was checked. If that is deleted, and made again by the same name, it says so."""
         self._writing, self._prepared, self._run, self._onto = writing, prepared, run, onto
         self.outcome: Outcome | None = None
 

@@ -17,7 +17,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from omnigraph.errors import (
@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from omnigraph.storage.commits.waiting import Revalidate
 
 MAIN = "main"
+
+MOST_REFS: Final = 4_096
+"""Branches of which it is remembered where they are."""
 
 
 class GraphStore:
@@ -168,6 +171,8 @@ class GraphStore:
             known, _ = self._read_ref(branch)
             with self._lock:
                 self._refs[branch] = known
+                if len(self._refs) > MOST_REFS:  # most of them are gone, or are not asked for again
+                    del self._refs[next(iter(self._refs))]
         return known
 
     def _read_ref(self, branch: str) -> tuple[Ref, bytes]:
@@ -471,8 +476,8 @@ class GraphStore:
 
     def line(self, branch: str, run: int | None = None) -> Iterator[Commit]:
         """The same, one after the other; read so many at a time."""
-        state = self._state(branch)  # finds out when the name was given to a new incarnation
-        return self.history.line(self.ref(branch), state.head.seq, run)
+        ref, state = self.newest(branch)
+        return self.history.line(ref, state.head.seq, run)
 
     def commit_with_key(self, branch: str, begins: str) -> Commit | None:
         """The newest commit of a branch whose idempotency key begins with a text. Reads no further back than needed."""
@@ -497,18 +502,24 @@ class GraphStore:
             return self.schema_document(self.locate(snapshot.commit)[0], snapshot.schema)
 
     def _state(self, branch: str) -> ManifestState:
+        return self.newest(branch)[1]
+
+    def newest(self, branch: str) -> tuple[Ref, ManifestState]:
+        """A branch and its newest state, which are of one incarnation: the name may be given to another one at any time."""
+        ref = self.ref(branch)
         try:
-            state = self._manifest(self.ref(branch).incarnation).load()
+            state = self._manifest(ref.incarnation).load()
             if not state.head.sealed:
-                return state
+                return ref, state
         except NotFound:  # deleted so long ago that its manifest was reclaimed
             pass
         with self._lock:  # the name may have been given to a new incarnation since we looked
             self._refs.pop(branch, None)
-        state = self._manifest(self.ref(branch).incarnation).load()
+        ref = self.ref(branch)
+        state = self._manifest(ref.incarnation).load()
         if state.head.sealed:
             raise no_branch(branch, hint="It was deleted. If its name is still listed, delete it again.")
-        return state
+        return ref, state
 
     def locate(self, commit: str) -> tuple[Ref, Commit]:
         """A commit of a branch, tag or open review, and who holds it. What cannot be read does not hide what can."""
@@ -531,7 +542,7 @@ class GraphStore:
             self.commit_index.open(self.ref(MAIN).incarnation)
         listed = {name_in(o.path): o for o in self.place.names(REFS)}
         with self._lock:
-            self._refs = {**self.commit_index.refs(listed), **self._refs}
+            self._refs = {**self.commit_index.refs(listed), **{name: ref for name, ref in self._refs.items() if name in listed}}
             known = [self._refs[name] for name in listed if name in self._refs]
         fresh, unread = readable(listed.keys() - {ref.branch for ref in known}, lambda name: self._read_ref(name)[0])
         with self._lock:

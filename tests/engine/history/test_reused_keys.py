@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,6 +23,7 @@ from omnigraph.engine.history.asked import digest_of
 from omnigraph.engine.parts import parts_of
 from omnigraph.engine.write.commit import Intent
 from omnigraph.storage.commits.lineage import Commit
+from omnigraph.storage.commits.refs import Ref
 
 SCHEMA = "node Person { name: String @key  age: I32? } node Note { text: String } edge Knows: Person -> Person"
 NOTE = "query note($t: String) { insert Note { text: $t } }"
@@ -229,14 +231,15 @@ def test_each_commit_is_looked_at_once_and_no_more_than_its_key_is_kept(graph: o
     """However many keyed writes a day has, the next one looks at what came since, and little is remembered of each."""
     repeats = parts_of(graph).past.repeats
     looked: list[str] = []
-    line = parts_of(graph).workspace.store.line
+    history = parts_of(graph).workspace.store.history
+    line = history.line
 
-    def counted(branch: str, run: int | None = None) -> Any:
-        for commit in line(branch, run):
+    def counted(ref: Ref, seq: int, run: int | None = None) -> Any:
+        for commit in line(ref, seq, run):
             looked.append(commit.id)
             yield commit
 
-    monkeypatch.setattr(parts_of(graph).workspace.store, "line", counted)
+    monkeypatch.setattr(history, "line", counted)
     made = [graph.mutate(NOTE, {"t": str(n)}, idempotency_key=f"k{n}").commit for n in range(20)]
     assert len(looked) <= 2 * 20 + 3
     (seen,) = repeats._seen.values()
@@ -257,3 +260,36 @@ def test_of_many_branches_those_are_remembered_that_were_written_to_last(
     first = [graph.mutate(NOTE, {"t": b}, branch=b, idempotency_key="k").commit for b in ("m1", "m2")]
     assert [graph.mutate(NOTE, {"t": b}, branch=b, idempotency_key="k").commit for b in ("m1", "m2")] == first
     assert len(parts_of(graph).past.repeats._seen) == 1
+
+
+def test_a_key_of_a_branch_that_is_made_again_meanwhile_is_not_one_of_the_new_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a tag of the old one: its manifest has commits that the new branch does not have."""
+    made = og.init(tmp_path / "again", SCHEMA, durability="os")
+    made.branches.create("b")
+    made.mutate(NOTE, {"t": "x"}, branch="b", idempotency_key="k")
+    made.tags.create("old", "b")
+    made.mutate(NOTE, {"t": "y"}, branch="b", idempotency_key="k2")
+    g, other = (og.open(made.uri, durability="os") for _ in range(2))
+    history = parts_of(g).workspace.store.history
+    line, done = history.line, list[bool]()
+
+    def overtaken(ref: Ref, seq: int, run: int | None = None) -> Any:
+        if ref.branch == "b" and not done:
+            done.append(True)
+            other.branches.delete("b")
+            other.branches.create("b", from_="old")
+        return line(ref, seq, run)
+
+    monkeypatch.setattr(history, "line", overtaken)
+    with contextlib.suppress(og.GraphError):
+        g.mutate(NOTE, {"t": "x"}, branch="b", idempotency_key="k")
+    assert done
+    made_now = g.mutate(NOTE, {"t": "z"}, branch="b", idempotency_key="k2").commit
+    assert made_now is not None
+    texts = [
+        row["n.text"] for row in og.open(made.uri).query("query q() { match { $n: Note } return { $n.text } }", branch="b").rows
+    ]
+    assert sorted(texts)[-1] == "z"
+    assert "y" not in texts

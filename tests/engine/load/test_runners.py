@@ -7,6 +7,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from tests.engine.load.loading import EVERYTHING, PEOPLE_LINES, counts, graph, refused, written
 
@@ -15,6 +16,7 @@ from omnigraph.catalog.opening import offline_catalog
 from omnigraph.engine.load.read.inputs.sources import inputs_of
 from omnigraph.engine.load.read.json_lines import lines, rows
 from omnigraph.engine.load.read.parallel.tasks import tasks_of
+from omnigraph.engine.load.read.parallel.writers import Writer
 from omnigraph.engine.load.read.rows.modes import Mode
 from omnigraph.engine.load.read.rows.types import Parsed, Types
 from omnigraph.engine.load.run import runner
@@ -24,7 +26,7 @@ from omnigraph.language import Source
 from omnigraph.storage.commits import leases
 from omnigraph.storage.lance_format.small_files import SmallFiles
 from omnigraph.storage.tables import table
-from omnigraph.storage.tables.recent_rows import KEPT_ROWS
+from omnigraph.storage.tables.recent_rows import KEPT_BYTES, KEPT_ROWS
 
 TYPES = Types(offline_catalog(Source(EVERYTHING, "s.pg")))
 
@@ -124,3 +126,41 @@ def test_few_rows_need_no_stream_of_lance_and_are_not_read_back(tmp_path: Path) 
         assert g.load(people(first, count)).commit == loaded.commit  # every one of them is there
     assert counts(g)["Person"] == 4 + 15 + 3 * KEPT_ROWS
     g.verify()
+
+
+class _Store:
+    """A table that reads what it is given, and says what that was and how much of it was in memory."""
+
+    def __init__(self) -> None:
+        self.kind: type | None = None
+        self.rows, self.most = 0, 0
+
+    def store(self, rows: pa.Table | pa.RecordBatchReader) -> int:
+        self.kind = type(rows)
+        for batch in rows if isinstance(rows, pa.RecordBatchReader) else rows.to_batches():
+            self.rows += batch.num_rows
+            self.most = max(self.most, pa.total_allocated_bytes())
+        return self.rows
+
+
+@pytest.mark.parametrize(
+    ("batches", "rows", "size", "kind"),
+    [
+        (0, 0, 0, pa.Table),
+        (3, 10, 10, pa.Table),
+        (2, KEPT_ROWS // 2, 1, pa.Table),
+        (3, KEPT_ROWS // 2, 1, pa.RecordBatchReader),
+        (1, 1, 1_000_000, pa.RecordBatchReader),
+        (60, 2, 500_000, pa.RecordBatchReader),
+    ],
+)
+def test_only_a_little_waits_in_memory(batches: int, rows: int, size: int, kind: type) -> None:
+    schema, store = pa.schema([("t", pa.string())]), _Store()
+    before = pa.total_allocated_bytes()
+    writer = Writer(store, schema)  # type: ignore[arg-type]
+    for _ in range(batches):
+        writer.put(pa.record_batch([pa.array(["x" * size] * rows)], schema=schema))
+    writer.close()
+    assert store.rows == batches * rows
+    assert store.kind is kind
+    assert store.most - before < 8 * (rows * size + KEPT_BYTES)

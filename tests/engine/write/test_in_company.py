@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.in_company import Mutation, is_quick, mutate_each
+from omnigraph.storage.commits.publisher import Publisher
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  email: String? @unique }
@@ -184,3 +185,47 @@ def test_a_graph_that_is_read_only_says_so(tmp_path: Path) -> None:
         g.mutate(ADD, {"n": "x", "a": 1})
     assert told(came) == told(alone.value)
     assert mutate_each(g, []) == []
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["gone", "made again"])
+def test_a_branch_that_is_deleted_meanwhile_concerns_nobody_else(
+    again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a look at the branches and the publication a branch is deleted, and perhaps made again by the same name."""
+    g = og.init(tmp_path / "g", SCHEMA, durability="os")
+    g.branches.create("b")
+    mutate_each(g, [asked(ADD, {"n": f"warm {branch}", "a": 1}, branch) for branch in ("main", "b")])
+    publish_each, done = Publisher.publish_each, list[str]()
+
+    def deleted_first(publisher: Publisher, prepares: Any) -> Any:
+        if not done:
+            done.append(publisher.branch)
+            g.branches.delete("b")
+            if again:
+                g.branches.create("b")
+        return publish_each(publisher, prepares)
+
+    monkeypatch.setattr(Publisher, "publish_each", deleted_first)
+    came = mutate_each(g, [asked(ADD, {"n": branch, "a": 2}, branch) for branch in ("main", "b", "main2", "b")])
+    assert isinstance(came[0], og.Receipt)
+    assert [isinstance(one, og.Receipt) for one in came[1:]] == [again, False, again]
+    assert all(isinstance(one, og.NotFound) for one in came if isinstance(one, Exception))
+    names = [row["p.name"] for row in g.query(READ).rows]
+    assert sorted(names) == ["main", "warm main"]
+    if again:  # twice the same: one commit, and one that changes nothing
+        assert sorted(row["p.name"] for row in g.query(READ, branch="b").rows) == ["b", "warm main"]
+
+
+def test_an_error_of_one_branch_is_not_that_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    g = og.init(tmp_path / "g", SCHEMA, durability="os")
+    g.branches.create("b")
+    publish_each = Publisher.publish_each
+
+    def failing(publisher: Publisher, prepares: Any) -> Any:
+        if publisher.branch == "b":
+            raise og.StorageError("the disk is gone")
+        return publish_each(publisher, prepares)
+
+    monkeypatch.setattr(Publisher, "publish_each", failing)
+    came = mutate_each(g, [asked(ADD, {"n": f"p{n}", "a": n}, "b" if n % 2 else "main") for n in range(4)])
+    assert [type(one) for one in came] == [og.Receipt, og.StorageError] * 2

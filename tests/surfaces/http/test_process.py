@@ -238,6 +238,22 @@ def test_nobody_waits_for_a_server_that_drains(workers: int, tmp_path: Path) -> 
         assert running.process.wait(60) == 0
 
 
+def test_workers_end_with_the_first_process(tmp_path: Path) -> None:
+    """However it ends: nobody is left who holds the port, and takes tokens that are none any more."""
+    with serving(people(tmp_path), more=("--workers", "2")) as running:
+        host, port = running.url.removeprefix("http://").split(":")
+        running.process.kill()
+        running.process.wait()
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection((host, int(port)), 5).close()
+            except ConnectionRefusedError:
+                return
+            assert time.monotonic() < deadline, "workers are still there"
+            time.sleep(0.1)
+
+
 def worked(pid: int) -> float:
     """Seconds that a process has worked."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()

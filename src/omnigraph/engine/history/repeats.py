@@ -86,14 +86,15 @@ class Repeats:
     def _carrying(self, branch: str, key: str) -> Commit | None:
         """The newest commit made on a branch, of the last day, that carries a key."""
         with self._lock:
-            line = self._store.line(branch, _RUN)  # first: it finds out when the name was given to another branch
-            ref = self._store.ref(branch)
+            ref, state = self._store.newest(branch)
+            line = self._store.history.line(ref, state.head.seq, _RUN)
             oldest = int((self._store.clock.now() - REMEMBERED).timestamp() * 1_000_000)
             seen = self._looked_through(ref, line, oldest)
             found = seen.carrying.get(key)
         if found is None or found[1] < oldest:
             return None
-        return self._store.history.find(ref, found[0])[1]
+        owner, commit = self._store.history.find(ref, found[0])
+        return commit if owner == ref else None
 
     def _looked_through(self, ref: Ref, line: Iterator[Commit], oldest: int) -> _Seen:
         """What there is of a branch, back to a moment: commits that were not seen yet are read, the newest first."""

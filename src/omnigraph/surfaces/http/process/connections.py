@@ -12,11 +12,16 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES: Final = 64 << 10
 HEAD_SECONDS: Final = 15.0
-_TOO_LARGE_BODY: Final = b'{"error":"the headers of the request are too large","code":"bad_request"}'
-_TOO_LARGE: Final = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
-    b"content-length: %d\r\n\r\n%b" % (len(_TOO_LARGE_BODY), _TOO_LARGE_BODY)
-)
+
+
+def _refusal(status: bytes, error: bytes) -> bytes:
+    body = b'{"error":"%b","code":"bad_request"}' % error
+    head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+_TOO_LARGE: Final = _refusal(b"431 Request Header Fields Too Large", b"the headers of the request are too large")
+_NOT_HTTP: Final = _refusal(b"400 Bad Request", b"the request is not HTTP")
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -45,6 +50,10 @@ class BoundedConnection(HttpToolsProtocol):
         if self._in_head and self._head > HEAD_BYTES and not self.transport.is_closing():
             self.transport.write(_TOO_LARGE)
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        self.transport.write(_NOT_HTTP)
+        self.transport.close()
 
     def on_headers_complete(self) -> None:
         self._in_head, self._head = False, 0

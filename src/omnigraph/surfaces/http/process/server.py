@@ -297,7 +297,11 @@ def _start_worker(
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # a worker begins with it blocked, and takes it when it can
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", _WORKER, given], pass_fds=[listening.fileno()], env=environment, stdout=subprocess.PIPE
+            [sys.executable, "-m", _WORKER, given],
+            pass_fds=[listening.fileno()],
+            env=environment,
+            stdin=subprocess.PIPE,  # never written to: it ends with this process, and so does the worker then
+            stdout=subprocess.PIPE,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from threading import Thread
 
 from omnigraph.errors import GraphError
 from omnigraph.surfaces.http.process.allocator import share_heaps
@@ -33,6 +34,11 @@ def main() -> int:
         if os.getppid() == supervisor:
             os.kill(supervisor, signal.SIGHUP)
 
+    def end_with_supervisor() -> None:
+        os.read(sys.stdin.fileno(), 1)  # returns when the first process has ended, however it did
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=end_with_supervisor, name="omnigraph-supervisor", daemon=True).start()
     listening = socket.socket(fileno=descriptor)
     return serve(source, first, settings, listening, lambda: print("started", flush=True), tell_others)
 

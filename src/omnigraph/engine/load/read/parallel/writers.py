@@ -5,6 +5,7 @@ A few rows are handed on as a table, whose file is made in a moment: a stream ta
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -15,7 +16,7 @@ from threading import Event, Thread
 import pyarrow as pa
 
 from omnigraph.storage.tables.changes import WrittenRows
-from omnigraph.storage.tables.recent_rows import KEPT_ROWS
+from omnigraph.storage.tables.recent_rows import KEPT_BYTES, KEPT_ROWS
 from omnigraph.storage.tables.table import Rows, Table
 
 _QUEUED = 2
@@ -71,12 +72,13 @@ class Writer:
 
     def _rows(self) -> Rows:
         """What comes: as a table if it is little, else as a stream."""
-        batches, begun, rows = self._batches(), list[pa.RecordBatch](), 0
+        batches, begun, rows, size = self._batches(), deque[pa.RecordBatch](), 0, 0
         for batch in batches:
             begun.append(batch)
             rows += batch.num_rows
-            if rows > KEPT_ROWS:
-                return pa.RecordBatchReader.from_batches(self._schema, chain(begun, batches))
+            size += batch.nbytes
+            if rows > KEPT_ROWS or size > KEPT_BYTES:
+                return pa.RecordBatchReader.from_batches(self._schema, chain(_emptied(begun), batches))
         return pa.Table.from_batches(begun, self._schema)
 
     def _run(self) -> None:
@@ -86,3 +88,9 @@ class Writer:
             self._written.set_exception(error)
         else:
             self._written.set_result(written)
+
+
+def _emptied(batches: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches that are let go of one after the other: they may be large."""
+    while batches:
+        yield batches.popleft()
