@@ -33,7 +33,7 @@ from starlette.types import ASGIApp
 from omnigraph.errors import UsageError
 from omnigraph.surfaces.http.application import Application
 from omnigraph.surfaces.http.process.activation import Activation, Source
-from omnigraph.surfaces.http.process.allocator import keep_what_is_there, share_heaps
+from omnigraph.surfaces.http.process.allocator import GIVEN_BACK_EVERY, give_back, keep_what_is_there, share_heaps
 from omnigraph.surfaces.http.process.background import BackgroundEmbedding
 from omnigraph.surfaces.http.process.connections import BoundedConnection
 from omnigraph.surfaces.http.process.given import GivenGraphs
@@ -122,6 +122,7 @@ class _Server(uvicorn.Server):
         self._embedding = embedding
         self._application, self._activation, self._on_start = application, activation, on_start
         self._reload = False
+        self._gave_back = time.monotonic()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -152,6 +153,9 @@ class _Server(uvicorn.Server):
             self._on_start()
 
     async def on_tick(self, counter: int) -> bool:
+        if time.monotonic() - self._gave_back > GIVEN_BACK_EVERY:
+            self._gave_back = time.monotonic()
+            self._application.threads.later(give_back)
         if self._reload:
             self._reload = False
             self._activation.signalled()
