@@ -27,6 +27,12 @@ def json_option(what: str) -> Callable[[Decorated], Decorated]:
     return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
 
 
+def key_option(function: Decorated) -> Decorated:
+    """`--idempotency-key`."""
+    about = "Do it once, however often it is sent: a write whose key a commit of the last day has is not made again."
+    return click.option("--idempotency-key", metavar="KEY", help=about)(function)
+
+
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -9,7 +9,7 @@ from omnigraph.service.operations.create_branch import CreateBranch
 from omnigraph.service.operations.delete_branch import DeleteBranch
 from omnigraph.service.operations.list_branches import ListBranches
 from omnigraph.service.operations.merge import Merge
-from omnigraph.surfaces.cli.arguments import json_option, resolution, resolve_options
+from omnigraph.surfaces.cli.arguments import json_option, key_option, resolution, resolve_options
 from omnigraph.surfaces.cli.confirmation import confirm, echo_write, one_step
 from omnigraph.surfaces.cli.merging import settled, tell
 from omnigraph.surfaces.cli.output import print_json, say
@@ -76,6 +76,7 @@ def delete(name: str, uri: str | None, as_json: bool) -> None:
 @click.option("--into", default="main", show_default=True, metavar="B", help="The branch to merge into.")
 @click.option("--delete-branch", is_flag=True, help="Delete SOURCE once it is merged.")
 @resolve_options
+@key_option
 @uri_option
 @json_option("the outcome")
 def merge(
@@ -88,6 +89,7 @@ def merge(
     resolve_file: str | None,
     strict: bool,
     interactive: bool,
+    idempotency_key: str | None,
     uri: str | None,
     as_json: bool,
 ) -> int:
@@ -109,7 +111,9 @@ def merge(
         merged = settled(
             graph,
             into,
-            lambda chosen, preview: graph.run(Merge(graph.ref, source, into, preview, chosen, strict, message)),
+            lambda chosen, preview: graph.run(
+                Merge(graph.ref, source, into, preview, chosen, strict, message, None if preview else idempotency_key)
+            ),
             resolution(resolve, resolve_file),
             dry_run=dry_run,
             interactive=interactive,

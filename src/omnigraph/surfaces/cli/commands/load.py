@@ -9,7 +9,7 @@ import click
 from omnigraph.errors import UsageError, WouldEmpty
 from omnigraph.model.phrases import counted
 from omnigraph.service.operations.load import Load, SparkSettings
-from omnigraph.surfaces.cli.arguments import json_option
+from omnigraph.surfaces.cli.arguments import json_option, key_option
 from omnigraph.surfaces.cli.confirmation import ask, completing_indexes, confirm, echo_write, interruptible
 from omnigraph.surfaces.cli.files import Lines, Stdin, is_stream_of_lines
 from omnigraph.surfaces.cli.output import print_json, say
@@ -80,6 +80,7 @@ ALSO = frozenset({"yes", "quiet"})
 )
 @click.option("--message", metavar="TEXT", help="A message for the commit.")
 @click.option("--embed", is_flag=True, help="Make the vectors of loaded texts (@embed), as part of the commit.")
+@key_option
 @json_option("what was loaded")
 def command(
     uri: str | None,
@@ -99,6 +100,7 @@ def command(
     dialect: str,
     message: str | None,
     embed: bool,
+    idempotency_key: str | None,
     as_json: bool,
 ) -> None:
     """Load files into a branch as one commit.
@@ -116,6 +118,7 @@ def command(
     options: dict[str, Any] = {"types": _named(types), "engine": _engine(engine, master, conf), "quarantine": quarantine}
     options |= {"max_bad": None if max_bad is None else _limit(max_bad), "lossy": lossy, "dialect": dialect}
     options |= {"message": message, "skip_unknown": skip_unknown, "allow_empty": allow_empty, "embed": embed}
+    options |= {"idempotency_key": idempotency_key}
     run(uri, paths, as_json, "load", mode=mode, branch=branch, from_=from_, **options)
 
 

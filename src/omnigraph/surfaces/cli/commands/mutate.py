@@ -9,7 +9,7 @@ import click
 from omnigraph.model.phrases import counted
 from omnigraph.service.operations.invoke_query import InvokeQuery
 from omnigraph.service.operations.mutate import Mutate
-from omnigraph.surfaces.cli.arguments import is_stored, json_option, parameters, query_options, the_query
+from omnigraph.surfaces.cli.arguments import is_stored, json_option, key_option, parameters, query_options, the_query
 from omnigraph.surfaces.cli.confirmation import interruptible
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.scope import WRITES, Capability, Command, connect
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--if-commit", metavar="ID", help="Only if the branch is at this commit; otherwise exit with 4.")
 @click.option("--message", metavar="TEXT", help="A message for the commit.")
 @click.option("--embed", is_flag=True, help="Make the vectors of texts that it writes (@embed), as part of the commit.")
+@key_option
 @json_option("what was done")
 def command(
     name: str | None,
@@ -35,6 +36,7 @@ def command(
     if_commit: str | None,
     message: str | None,
     embed: bool,
+    idempotency_key: str | None,
     as_json: bool,
 ) -> None:
     """Change a graph: inserts and updates, or deletes, as one commit; with a name alone, by a query stored with a served graph.
@@ -50,11 +52,12 @@ def command(
     given = parameters(params, params_file)
     with connect(read_only=False) as graph:
         if source is None:
-            invoked = InvokeQuery(graph.ref, name or "", None, given, branch, None, if_commit, True, message)
+            invoked = InvokeQuery(graph.ref, name or "", None, given, branch, None, if_commit, True, message, idempotency_key)
             receipt = cast("Receipt", graph.run(invoked))
         else:
             with interruptible(graph, branch):
-                receipt = graph.run(Mutate(graph.ref, source, given, name, branch, if_commit, message, embed=embed))
+                mutation = Mutate(graph.ref, source, given, name, branch, if_commit, message, idempotency_key, embed)
+                receipt = graph.run(mutation)
     if as_json:
         print_json(receipt.to_dict())
         return
