@@ -17,7 +17,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from omnigraph.errors import (
@@ -53,7 +53,7 @@ from omnigraph.storage.commits.name_rules import (
     tag_path,
     taken,
 )
-from omnigraph.storage.commits.open_manifests import MOST, OpenManifests
+from omnigraph.storage.commits.open_manifests import MOST, MOST_REFS, Lately, OpenManifests
 from omnigraph.storage.commits.reclaim_fence import require_kept
 from omnigraph.storage.commits.reclaimed_commits import ledger
 from omnigraph.storage.commits.refs import Ref as Ref
@@ -75,9 +75,6 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 
-MOST_REFS: Final = 4_096
-"""Branches of which it is remembered where they are."""
-
 
 class GraphStore:
     """One stored graph."""
@@ -90,9 +87,8 @@ class GraphStore:
         self._clock = clock or SystemClock()
         self._session = self.tables.session
         self._open = OpenManifests(lambda incarnation: Manifest(place, incarnation, self._session))
-        self._refs: dict[str, Ref] = {}
-        self._newest: dict[str, tuple[ManifestState, Snapshot]] = {}
-        """By branch; of more than `MOST` those go that came first, and are made again."""
+        self._refs = Lately[str, Ref](MOST_REFS)
+        self._newest = Lately[str, tuple[ManifestState, Snapshot]](MOST)
         self.history = LogicalCommits(place, self._manifest)
         self.commit_index = CommitIndex(place, read_only=read_only)
         self._lock = Lock()
@@ -144,7 +140,7 @@ class GraphStore:
         settled = ledger(self.place).settled
         if not settled.commits and not settled.manifests:
             return True
-        states = (state for branch in self.branches() for state in self._state(branch).tables.values())
+        states = (state for branch in self.branches() for state in self.newest(branch)[1].tables.values())
         return any((state.location, state.pin) == (location, pin) for state in states)
 
     @property
@@ -171,8 +167,6 @@ class GraphStore:
             known, _ = self._read_ref(branch)
             with self._lock:
                 self._refs[branch] = known
-                if len(self._refs) > MOST_REFS:  # most of them are gone, or are not asked for again
-                    del self._refs[next(iter(self._refs))]
         return known
 
     def _read_ref(self, branch: str) -> tuple[Ref, bytes]:
@@ -276,8 +270,7 @@ class GraphStore:
 
     def _branch_point(self, at: str, is_head: bool) -> tuple[Ref, ManifestState]:
         if is_head:
-            state = self._state(at)  # first: it finds out when the name was given to a new incarnation
-            return self.ref(at), state
+            return self.newest(at)
         owner, commit = self.history.laid_out(*self.resolve(at))
         manifest = self._manifest(owner.incarnation)
         tables = manifest.tables_at(commit)
@@ -405,7 +398,7 @@ class GraphStore:
 
     def snapshot(self, branch: str = MAIN) -> Snapshot:
         """The newest state of a branch."""
-        return self.snapshot_of(branch, self._state(branch))
+        return self.snapshot_of(branch, self.newest(branch)[1])
 
     def snapshot_of(self, branch: str, state: ManifestState) -> Snapshot:
         """A state that a branch had, as others see it."""
@@ -416,8 +409,6 @@ class GraphStore:
             known = (state, Snapshot(branch, commit, head.schema, state.tables, head.commit, state.recent))
             with self._lock:
                 self._newest[branch] = known
-                if len(self._newest) > MOST:
-                    del self._newest[next(iter(self._newest))]
         return known[1]
 
     def snapshot_at(self, name: str) -> Snapshot:
@@ -450,7 +441,8 @@ class GraphStore:
 
     def _by_name(self, name: str) -> tuple[Ref, Commit] | None:
         if self.is_branch(name):
-            head, owner = self._state(name).head.commit, self.ref(name)
+            owner, state = self.newest(name)
+            head = state.head.commit
         elif (tag := self._tag(name)) is not None:
             head, owner = tag.commit, tag.owner
         else:
@@ -501,9 +493,6 @@ class GraphStore:
                     return self.schema_document(ref, snapshot.schema)
             return self.schema_document(self.locate(snapshot.commit)[0], snapshot.schema)
 
-    def _state(self, branch: str) -> ManifestState:
-        return self.newest(branch)[1]
-
     def newest(self, branch: str) -> tuple[Ref, ManifestState]:
         """A branch and its newest state, which are of one incarnation: the name may be given to another one at any time."""
         ref = self.ref(branch)
@@ -542,18 +531,19 @@ class GraphStore:
             self.commit_index.open(self.ref(MAIN).incarnation)
         listed = {name_in(o.path): o for o in self.place.names(REFS)}
         with self._lock:
-            self._refs = {**self.commit_index.refs(listed), **{name: ref for name, ref in self._refs.items() if name in listed}}
+            still = {name: ref for name, ref in self._refs.items() if name in listed}
+            self._refs = Lately(MOST_REFS, {**self.commit_index.refs(listed), **still})
             known = [self._refs[name] for name in listed if name in self._refs]
         fresh, unread = readable(listed.keys() - {ref.branch for ref in known}, lambda name: self._read_ref(name)[0])
         with self._lock:
-            self._refs = {**self.commit_index.note_refs(listed, fresh), **self._refs}
+            self._refs = Lately(MOST_REFS, {**self.commit_index.note_refs(listed, fresh), **self._refs})
         return sorted([*known, *fresh], key=lambda ref: (ref.branch != MAIN, ref.branch)), list(unread.values())
 
     def _forget(self, gone: Iterable[Ref]) -> bool:
         """Forget branches that were deleted, or deleted and made again; whether there were any."""
         old = outdated(gone, lambda name: self._read_ref(name)[0])
         with self._lock:
-            self._refs = {name: ref for name, ref in self._refs.items() if ref not in old}
+            self._refs = Lately(MOST_REFS, {name: ref for name, ref in self._refs.items() if ref not in old})
         return bool(old)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,18 +10,37 @@ once. Whoever has one in hand goes on with it: two that are open of one manifest
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from omnigraph.storage.commits.manifest import Manifest
 
 if TYPE_CHECKING:
     from omnigraph.storage.commits.publisher import Publisher
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 MOST: Final = 128
 """So many stay open."""
+
+MOST_REFS: Final = 4_096
+"""Of so many branches it is remembered where they are."""
+
+
+class Lately(dict[K, V]):
+    """What was put last; of more than `most` the one goes that came first."""
+
+    def __init__(self, most: int, given: Mapping[K, V] | None = None) -> None:
+        super().__init__(given or {})
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            del self[next(iter(self))]
 
 
 class OpenManifests:

@@ -85,12 +85,8 @@ Rows: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 IsNeeded: TypeAlias = Callable[[str, int], bool]
 """Whether a version that is not there should be, because no reclaim may have taken it: by location and pin."""
 
-INDEX_CACHE = 1 << 30
-"""Bytes of indexes that Lance keeps of a graph."""
-
-METADATA_ON_DISK, METADATA_ELSEWHERE = 8 << 20, 32 << 20
-"""Bytes that it keeps of what versions and files say of themselves: left to itself a gigabyte, most of it of versions that nobody
-asks for again. On a disk what is not kept is read again in a moment; elsewhere that is a request."""
+INDEX_CACHE, ON_DISK, ELSEWHERE = 1 << 30, 8 << 20, 32 << 20
+"""Bytes that Lance keeps of indexes, and of what versions and files say of themselves, which elsewhere is a request to read."""
 
 
 class _NoFieldChanged(TypedDict):
@@ -106,7 +102,7 @@ class Tables:
         use()
         self.place = place
         self._is_needed = is_needed or _may_be_reclaimed
-        self.session = Session(INDEX_CACHE, METADATA_ON_DISK if place.is_local else METADATA_ELSEWHERE)
+        self.session = Session(INDEX_CACHE, ON_DISK if place.is_local else ELSEWHERE)
         self._handles: dict[tuple[str, int], Table] = {}
         self._writers: dict[str, Table] = {}
         """The handle of each table that was opened last, to write with: at any pin with the columns that are wanted."""
