@@ -505,8 +505,7 @@ class GraphStore:
         with self._lock:  # the name may have been given to a new incarnation since we looked
             self._refs.pop(branch, None)
         ref = self.ref(branch)
-        state = self._manifest(ref.incarnation).load()
-        if state.head.sealed:
+        if (state := self._manifest(ref.incarnation).load()).head.sealed:
             raise no_branch(branch, hint="It was deleted. If its name is still listed, delete it again.")
         return ref, state
 
