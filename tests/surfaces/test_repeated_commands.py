@@ -40,3 +40,6 @@ def test_a_write_is_done_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             assert len([c for c in graph.commits() if c.idempotency_key is not None]) == written
     code, told = done(capsys, *writes[0][:6], '{"n": "b"}', "--idempotency-key", "k1")
     assert (code, told["code"]) == (1, "idempotency_key_reused")
+    code, told = done(capsys, *writes[0][:7], "--idempotency-key", " ")
+    assert code == 1
+    assert "--idempotency-key is 1 to 200" in told["error"]

@@ -13,6 +13,7 @@ import click
 
 from omnigraph.errors import UsageError
 from omnigraph.language.source import Source
+from omnigraph.model.idempotency_keys import key_of
 from omnigraph.model.phrases import one_line
 from omnigraph.surfaces.cli.files import read_source
 
@@ -30,7 +31,11 @@ def json_option(what: str) -> Callable[[Decorated], Decorated]:
 def key_option(function: Decorated) -> Decorated:
     """`--idempotency-key`."""
     about = "Do it once, however often it is sent: a write whose key a commit of the last day has is not made again."
-    return click.option("--idempotency-key", metavar="KEY", help=about)(function)
+    return click.option("--idempotency-key", metavar="KEY", callback=_key, help=about)(function)
+
+
+def _key(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    return None if given is None else key_of("--idempotency-key", given)
 
 
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
